@@ -477,8 +477,7 @@ void hl_request_describe_filter(const struct hl_request *r, struct hl_strbuf *b)
 	describe_names(b, "-module:", &r->exclude_module);
 }
 
-static void put_option_texts(
-	struct hl_strbuf *b, const char *option, const hl_request_texts *texts)
+static void put_option_texts(struct hl_strbuf *b, const char *option, const hl_request_texts *texts)
 {
 	for (size_t i = 0; i < texts->len; i++) {
 		hl_strbuf_printf(b, " --%s=", option);
@@ -638,8 +637,9 @@ int hl_request_finish_filter(struct hl_request *r, struct hl_request_error *why)
 /* Views that --group groups; it is a view of its own beside others. */
 static bool can_be_grouped(const struct hl_request_part *p)
 {
-	return p->view == &hl_view_blocks || p->view == &hl_view_snapshots || p->view == &hl_view_snapshot_deltas ||
-	       p->view == &hl_view_cumulative_delta || p->view == &hl_view_timeline;
+	return p->view == &hl_view_blocks || p->view == &hl_view_snapshots ||
+	       p->view == &hl_view_snapshot_deltas || p->view == &hl_view_cumulative_delta ||
+	       p->view == &hl_view_timeline;
 }
 
 /* A timeline by a group is a view of its own. */

@@ -229,8 +229,8 @@ struct hl_meta {
 	bool taken_over; /* takeover from a collector that died: the live table started empty */
 	bool zeroed;     /* --zero-memory: memory from malloc was zeroed */
 	/* Interpreters that the program's environment made take each object from malloc. */
-	bool python_malloc; /* PYTHONMALLOC=malloc */
-	bool php_malloc;    /* USE_ZEND_ALLOC=0 */
+	bool python_malloc;         /* PYTHONMALLOC=malloc */
+	bool php_malloc;            /* USE_ZEND_ALLOC=0 */
 	struct hl_slice_info slice; /* how the slice was made, if it is one */
 	const char *source;         /* the imported file's program; "" or NULL: recorded */
 	uint32_t unknown;           /* HL_UNKNOWN_*: data that the source does not have */

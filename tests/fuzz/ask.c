@@ -15,6 +15,7 @@
 #include "base/attr.h"
 #include "base/bits.h"
 #include "fuzz.h"
+#include "model/scan/aggregated.h"
 #include "model/scan/realloc_chains.h"
 #include "model/views/site_history.h"
 #include "model/query/sums_by_keys.h"
@@ -613,6 +614,21 @@ static void ask_slice(struct hl_model *m, enum hl_anonymity anonymity)
 	close(keep);
 }
 
+/* Whether the trace can answer, which a plan asks before a part is run. A refusal has a reason. */
+static void ask_checks(struct hl_model *m)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		const struct hl_query q = {
+			.quantity = (enum hl_quantity)k, .to = {.kind = HL_TIME_SPEC_END}};
+		const int found[] = {hl_freed_by_check(m, &q), hl_block_list_check(m, &q),
+			hl_block_groups_check(m, &q), hl_aggregated_check(m, &q),
+			hl_mappings_check(m, NULL), hl_model_check_base(m)};
+
+		for (size_t i = 0; i < HL_ARRAY_LEN(found); i++)
+			FUZZ_MUST(found[i] <= 0 && (found[i] == 0 || hl_model_error(m)[0]));
+	}
+}
+
 void fuzz_ask_model(const char *path)
 {
 	static const struct hl_time_spec times[] = {{.kind = HL_TIME_SPEC_NS},
@@ -637,6 +653,7 @@ void fuzz_ask_model(const char *path)
 				     .key = (enum hl_key)(i < 3 ? HL_KEY_STACK : i - 2),
 				     .from = times[i & 4 ? 0 : 2],
 				     .to = times[1 + i % 3]});
+	ask_checks(m);
 	hl_model_marks(m, &marks, &n);
 	ask_log(m);
 	hl_timeline(m, NULL, columns, HL_ARRAY_LEN(columns), &peak);

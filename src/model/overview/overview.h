@@ -118,19 +118,19 @@ struct hl_overview_verdict {
 	uint32_t frame; /* of its site; HL_NODE_NONE: none */
 	bool full_name;
 	enum hl_overview_command command;
-	bool estimated;            /* from samples */
-	double bytes_per_s, r2;    /* growing */
-	uint64_t from_ns, to_ns;   /* growing: the moments that the line goes through */
-	unsigned from_k, to_k;     /* these moments, as numbers */
-	uint64_t bound_ns;         /* short-lived */
-	double percent;            /* short-lived: of all allocations; pages: of the pages in use */
-	double site_percent;       /* short-lived: part of these blocks that is of the site;
-				      allocated: part of the bytes */
+	bool estimated;          /* from samples */
+	double bytes_per_s, r2;  /* growing */
+	uint64_t from_ns, to_ns; /* growing: the moments that the line goes through */
+	unsigned from_k, to_k;   /* these moments, as numbers */
+	uint64_t bound_ns;       /* short-lived */
+	double percent;          /* short-lived: of all allocations; pages: of the pages in use */
+	double site_percent;     /* short-lived: part of these blocks that is of the site;
+				    allocated: part of the bytes */
 	uint64_t bytes, peak_bytes; /* allocated: in all, and the peak */
-	uint64_t blocks;           /* short-lived; of the site if it has one */
-	uint64_t page_bytes;       /* pages: bytes of the sparse pages */
-	uint64_t page_used_bytes;  /* pages: live bytes on them */
-	unsigned page_use_percent; /* pages: they are used less than this */
+	uint64_t blocks;            /* short-lived; of the site if it has one */
+	uint64_t page_bytes;        /* pages: bytes of the sparse pages */
+	uint64_t page_used_bytes;   /* pages: live bytes on them */
+	unsigned page_use_percent;  /* pages: they are used less than this */
 };
 #define HL_VERDICTS_MAX 5
 
@@ -156,7 +156,7 @@ struct hl_overview {
 
 	/* The highest sample, and the live bytes of the whole heap at that time. */
 	bool has_rss;
-	bool has_rss_live; /* they are known */
+	bool has_rss_live;     /* they are known */
 	bool rss_is_elsewhere; /* most of it is not heap, and enough to look for */
 	bool has_maps;         /* the trace has samples of the mappings, which show where */
 	uint64_t rss_bytes, rss_ns, rss_live_bytes;

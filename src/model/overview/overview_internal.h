@@ -31,10 +31,10 @@ struct hl_overview_builder {
 	struct hl_model *m;
 	struct hl_overview *o;
 	const struct hl_overview_options *opt;
-	bool by_sums;    /* sums by stack suffice for the filter */
-	bool has_totals; /* of the allocations, the peak and the end */
+	bool by_sums;                         /* sums by stack suffice for the filter */
+	bool has_totals;                      /* of the allocations, the peak and the end */
 	struct hl_answer answers[HL_ANSWERS]; /* by stack */
-	bool scan_cut;   /* the scan ended before a lost part of the file */
+	bool scan_cut;                        /* the scan ended before a lost part of the file */
 	struct hl_time_spec peak;
 	uint64_t end_ns;
 
@@ -45,8 +45,9 @@ struct hl_overview_builder {
 	HL_VEC(struct hl_overview_shorts) shorts; /* of each site */
 	/* Of the sites that may grow: few, so that they stay in the cache. */
 	HL_VEC(struct hl_overview_watch) watches;
-	uint32_t *watch_of; /* per node: its watch, or NO_ROW; NULL: the scan does not find floors */
-	unsigned watch_k;   /* the next moment of the scan */
+	uint32_t
+		*watch_of; /* per node: its watch, or NO_ROW; NULL: the scan does not find floors */
+	unsigned watch_k;  /* the next moment of the scan */
 	uint8_t bound_of[256]; /* per lifetime class; HL_SHORT_LIVED_BOUNDS: not short-lived */
 };
 

@@ -557,7 +557,8 @@ static void short_lived_blocks_are_stated_only_if_they_are_many(void **state)
 			"90.9 % of allocations live less than about 1 us; 60.0 % of them come from "
 			"cache_insert cache.c:10"},
 		{20000, 2000, 100, SECOND,
-			"90.9 % of allocations live less than about 1 us; 100.0 % of them come from "
+			"90.9 % of allocations live less than about 1 us; 100.0 % of them come "
+			"from "
 			"cache_insert cache.c:10"},
 		/* no site has a quarter */
 		{20000, 2000, 22, SECOND, "90.9 % of allocations live less than about 1 us"},
@@ -620,10 +621,12 @@ static void pages_are_stated_only_if_they_are_many_and_thin(void **state)
 	static const struct page_case cases[] = {
 		{2048, 1000, 1000, 40, "at the end 8.0 MiB are in pages less than 25 % used"},
 		{2048, 1000, 1000, 60,
-			"at the end 8.0 MiB are in pages less than 25 % used; most are held by cache_insert "
+			"at the end 8.0 MiB are in pages less than 25 % used; most are held by "
+			"cache_insert "
 			"cache.c:10"},
 		{2048, 1000, 100, 100,
-			"at the end 8.0 MiB are in pages less than 25 % used; most are held by cache_insert "
+			"at the end 8.0 MiB are in pages less than 25 % used; most are held by "
+			"cache_insert "
 			"cache.c:10"},
 		/* too little, too small a share, used well enough */
 		{1000, 0, 100, 100, NULL},
@@ -780,8 +783,8 @@ static void most_churned_blocks_are_in_the_last_row(void **state)
 		l = &o.lists[HL_OVERVIEW_CHURNING];
 		assert_int_equal(l->n, rows);
 		for (uint32_t i = 0; i + 1 < rows; i++)
-			assert_int_equal(site_line(m, &o, HL_OVERVIEW_CHURNING, i),
-				10 + N_NODES - 1 - i);
+			assert_int_equal(
+				site_line(m, &o, HL_OVERVIEW_CHURNING, i), 10 + N_NODES - 1 - i);
 		assert_int_equal(site_line(m, &o, HL_OVERVIEW_CHURNING, rows - 1),
 			rows > 1 ? 10 + GROWER : 10 + N_NODES - 1);
 		/* a page with room for fewer rows shows it, too */

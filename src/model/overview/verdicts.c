@@ -14,8 +14,7 @@
 
 const char *hl_verdict_kind_name(enum hl_overview_verdict_kind kind)
 {
-	static const char *const names[] = {
-		"growing", "short_lived", "allocated", "sparse_pages"};
+	static const char *const names[] = {"growing", "short_lived", "allocated", "sparse_pages"};
 
 	return names[kind];
 }

@@ -276,8 +276,7 @@ static void put_closed_value(struct hl_strbuf *b, const char *value)
 	hl_strbuf_printf(b, open ? "\"%s\"" : "%s", value);
 }
 
-static void put_clause(
-	struct hl_strbuf *b, const struct hl_filter *f, size_t clause, bool closed)
+static void put_clause(struct hl_strbuf *b, const struct hl_filter *f, size_t clause, bool closed)
 {
 	const struct hl_filter_term *before = NULL;
 

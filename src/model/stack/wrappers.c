@@ -144,9 +144,8 @@ static int add_frame(struct detector *d, uint32_t node, struct hl_frame_ref ref,
 		return err;
 	if (function >= FUNCTION)
 		return -ENOMEM;
-	if (function == outer &&
-		(ref.inlined || *caller & INLINED ||
-			d->functions.data[function].name >= HL_NAME_ALLOC)) {
+	if (function == outer && (ref.inlined || *caller & INLINED ||
+					 d->functions.data[function].name >= HL_NAME_ALLOC)) {
 		if (!ref.inlined && !(*caller & (SAME | INLINED)))
 			d->functions.data[function].repeated += d->n_stacks[node];
 		*caller = function | SAME;

@@ -489,8 +489,8 @@ static void put_wrappers(struct writer *w)
 	size_t n = hl_model_n_wrappers(w->x->m);
 
 	for (size_t i = 0; i < n; i++)
-		hl_strbuf_printf(&b, "%s%s", i ? ", " : "allocation wrappers: ",
-			hl_model_wrapper(w->x->m, i));
+		hl_strbuf_printf(&b, "%s%s",
+			i ? ", " : "allocation wrappers: ", hl_model_wrapper(w->x->m, i));
 	if (n > 0)
 		put_comment(w, hl_strbuf_str(&b));
 	hl_strbuf_fini(&b);

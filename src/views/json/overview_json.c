@@ -103,8 +103,7 @@ static void json_verdict(struct hl_json *j, struct hl_model *m, const struct hl_
 		hl_json_frame(j, hl_model_frame(m, v->frame));
 }
 
-static void json_verdicts(
-	struct hl_json *j, const struct hl_result *r, const struct hl_overview *o)
+static void json_verdicts(struct hl_json *j, const struct hl_result *r, const struct hl_overview *o)
 {
 	hl_json_key(j, "verdicts");
 	hl_json_begin_array(j);
@@ -140,8 +139,7 @@ static void json_site(struct hl_json *j, struct hl_model *m, const struct hl_ove
 	json_series(j, "allocated_blocks_over_time", s->trend->allocs);
 }
 
-static void json_caller(
-	struct hl_json *j, struct hl_model *m, const struct hl_overview_caller *c)
+static void json_caller(struct hl_json *j, struct hl_model *m, const struct hl_overview_caller *c)
 {
 	hl_json_key(j, "caller");
 	if (c->frame == HL_NODE_NONE) {

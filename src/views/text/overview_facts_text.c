@@ -139,10 +139,9 @@ static void put_resident(FILE *out, const struct hl_overview *o, const struct hl
 	else
 		hl_strbuf_printf(&b, "at most, when the heap had %s", live);
 	if (o->rss_is_elsewhere)
-		hl_strbuf_puts(&b, o->has_maps
-					   ? "; most is not heap: report --resident, --mmaps"
-					   : "; most is not heap: record --mmap shows it with "
-					     "report --resident, --mmaps");
+		hl_strbuf_puts(&b, o->has_maps ? "; most is not heap: report --resident, --mmaps"
+					       : "; most is not heap: record --mmap shows it with "
+						 "report --resident, --mmaps");
 	hl_overview_put_fact(
 		out, "resident", hl_text_size(value, o->rss_bytes, opts), hl_strbuf_str(&b), opts);
 	hl_strbuf_fini(&b);

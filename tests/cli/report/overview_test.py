@@ -148,6 +148,8 @@ def check_facts(trace):
     page = html.unescape(pathlib.Path('page.html').read_text())
     for v in found['verdicts']:
         tap.case(f'<li class="verdict">{v["text"]} <code>report {v["options"]}</code></li>' in page, f'{v["kind"]}: on the page', page[:3000])
+    shown = run("info", trace).stdout
+    tap.case([v['text'] for v in found['verdicts']] == re.findall("^▲ (.*)$", shown, re.M), "info has the same sentences", shown)
     growing, short, pages = found['verdicts']
     tap.case(growing['function'] in [r['function'] for r in found['growing']['rows']], 'the list has the growing site', found['growing'])
     view = json.loads(run('report', '--json', *pages['options'].split(), trace).stdout)
@@ -167,6 +169,15 @@ def check_notes():
         tap.case(re.search(f'^growing +{note}$', out, re.M), f'{name}: {note}', out)
     whole = run('report', '--overview', '-n', '0', 'little.hlt').stdout
     tap.case(re.search(r'^growing +blocks', whole, re.M) and '+' in whole, '-n 0 shows the growth', whole)
+
+
+def check_resident():
+    """Resident memory that is not heap has a hint, if it is enough."""
+    head = 'module /a -\nnode - 0 1\nthread 1\n'
+    for mib, heap, hinted in (100, 20, True), (40, 9, False), (100, 60, False):
+        make('rss.hlt', head + f'alloc 64 0 {heap * MIB} 0 0\nrss 6400 {mib * MIB}\nend 0 0 12800\n')
+        out = run('report', 'rss.hlt').stdout
+        tap.case(('record --mmap shows it with report --resident, --mmaps' in ' '.join(out.split())) == hinted, f'{mib} MiB with a heap of {heap}', out)
 
 
 def check_modes():
@@ -295,6 +306,7 @@ def main():
         check_golden(trace)
         check_facts(trace)
         check_notes()
+        check_resident()
         check_modes()
         check_partial(trace)
         check_axis()

@@ -5,6 +5,7 @@
 	wrappers_test.py HEAPLAPSE WRAPPERS
 """
 import collections
+import gzip
 import json
 import os
 import pathlib
@@ -172,6 +173,16 @@ def check_exports():
         run_ok('export', '-q', '-f', fmt, '--no-wrappers', '-o', 'y', 'w.hlt')
         with open('x', 'rb') as x, open('y', 'rb') as y:
             case(x.read() == y.read(), f'export -f {fmt}: wrappers do not matter')
+    for args, named in ([], 'mem_get'), (['--no-wrappers'], ''), (['--no-wrappers', '--alloc-fn', 'mem_near'], 'mem_near'):
+        said = run('export', '-f', 'csv', '-g', 'site', '-o', 'x', *args, 'w.hlt').stderr
+        case(('allocation wrappers seen through: ' in said) == bool(named) and named in said
+             and ('only those of --alloc-fn' in said) == ('--alloc-fn' in args), f'export -f csv -g site {args}: wrappers', said)
+    run_ok('export', '-q', '-f', 'svg', '-o', 'x', 'w.hlt')
+    picture = pathlib.Path('x').read_text()
+    case(re.search('<desc>allocation wrappers seen through: .*mem_get.*</desc>', picture), 'export -f svg: wrappers', picture[:500])
+    run_ok('export', '-q', '-f', 'pprof', '-o', 'x', 'w.hlt')
+    strings = gzip.decompress(pathlib.Path('x').read_bytes())
+    case(re.search(b'allocation wrappers: [^\n]*mem_get', strings), 'export -f pprof: wrappers')
     for fmt in 'svg', 'html':
         run_ok('export', '-q', '-f', fmt, '-o', 'x', 'w.hlt')
         run_ok('export', '-q', '-f', fmt, '--full-stacks', '-o', 'y', 'w.hlt')

@@ -475,9 +475,8 @@ static size_t last_of_label(const struct hl_page *p, size_t i)
 	double at = percent_of(p, p->marks[i].time_ns);
 	size_t last = i;
 
-	while (last + 1 < count_shown_marks(p) &&
-		percent_of(p, p->marks[last + 1].time_ns) - at <=
-			(last > i ? 2 * FLAG_WIDTH : FLAG_WIDTH))
+	while (last + 1 < count_shown_marks(p) && percent_of(p, p->marks[last + 1].time_ns) - at <=
+							  (last > i ? 2 * FLAG_WIDTH : FLAG_WIDTH))
 		last++;
 	return last;
 }
