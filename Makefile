@@ -13,12 +13,13 @@
 #	make format     lay out the C sources
 #	make lint       look for mistakes without running anything
 #	make bench      compare costs (installs other tools), BENCH=--quick to try
+#	make page       web/dist from the sources in web/ (needs node and npm)
 #	make install    PREFIX=/usr/local, DESTDIR= for packages
 #	make clean      remove the build directories
 
 PREFIX ?= /usr/local
 SOURCES = $(shell find src include tests examples bench -name '*.[ch]' -o -name '*.cpp' 2>/dev/null)
-SHELLS = scripts/demo scripts/test scripts/soak scripts/install-deps .ci/run tools/try-minimal tools/sanitize tools/viewer-pictures
+SHELLS = web/build scripts/demo scripts/test scripts/soak scripts/install-deps .ci/run tools/try-minimal tools/sanitize tools/viewer-pictures
 
 all: build/build.ninja
 	@ninja -C build
@@ -57,6 +58,9 @@ format:
 lint:
 	@tools/lint $(SHELLS) -- $(SOURCES)
 
+page:
+	@web/build
+
 install: build/build.ninja
 	meson configure build --prefix=$(abspath $(PREFIX))
 	ninja -C build
@@ -69,4 +73,4 @@ bench:
 clean:
 	rm -rf build build-test build-debug build-asan build-tsan build-fuzz
 
-.PHONY: all unit check test test-asan test-tsan fuzz soak debug format lint install bench clean
+.PHONY: all unit check test test-asan test-tsan fuzz soak debug format lint install bench page clean

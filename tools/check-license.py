@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 import tree_files  # noqa: E402
 
 SPDX = 'SPDX-License-Identifier: Apache-2.0'
-SUFFIXES = ('.c', '.h', '.cpp', '.rs', '.js', '.css', '.py', '.sh', '.build')
+SUFFIXES = ('.c', '.h', '.cpp', '.rs', '.js', '.mjs', '.ts', '.tsx', '.css', '.py', '.sh', '.build')
 
 
 def is_source(path):

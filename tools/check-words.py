@@ -19,7 +19,7 @@ C_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|' + STRING, re.S)
 HASH_TEXT = re.compile(r'"""(?:.*?)"""|(?<![\w$\'"{])#[^\n]*', re.S)
 CODE_BLOCK = re.compile(r'^```.*?^```', re.S | re.M)
 CODE_SPAN = re.compile(r'`[^`\n]*`')
-C_FILES = ('.c', '.h', '.cpp', '.rs', '.js', '.css')
+C_FILES = ('.c', '.h', '.cpp', '.rs', '.js', '.mjs', '.ts', '.tsx', '.css')
 HASH_FILES = ('.py', '.build', '.sh')
 PROSE_FILES = ('.md', '.scd')
 
@@ -61,7 +61,7 @@ def unframe(text):
 
 
 def is_read(name):
-    if name.startswith('tests/fuzz/corpus') or name == 'tools/words.txt':
+    if name.startswith(('tests/fuzz/corpus', 'web/dist/')) or name == 'tools/words.txt':
         return False
     return name.endswith(C_FILES + HASH_FILES + PROSE_FILES) or ('.' not in pathlib.PurePath(name).name and
                                                                 name.startswith(('tools/', 'scripts/', 'bench/')))

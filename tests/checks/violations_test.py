@@ -28,7 +28,7 @@ def run(*args, cwd=None):
 
 
 def copy_tree(to):
-    for name in ('src', 'include', 'tools'):
+    for name in ('src', 'include', 'tools', 'web/dist'):
         shutil.copytree(TOP / name, to / name)
     for name in ('meson.build', 'meson_options.txt'):
         shutil.copy(TOP / name, to / name)

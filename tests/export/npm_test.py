@@ -5,6 +5,7 @@ that log their arguments."""
 import os, pathlib, tempfile
 
 import viewers
+import npm_packages
 import tap
 
 NPM = '''#!/bin/sh
@@ -44,7 +45,7 @@ def check_versions(folder):
         setting = Setting(folder, version)
         found = viewers.npm()
         tap.case(found == setting.packages and setting.called() == ['view', 'ci'], f'node {version}: packages are installed', viewers.npm.why)
-        program = viewers.node_program(found)
+        program = npm_packages.node_program(found)
         tap.case(program.startswith(str(found)) if own else program == 'node', f'node {version}: which node is used', program)
         viewers.npm()
         tap.case(setting.called() == ['view', 'ci'], f'node {version}: once', setting.called())
@@ -61,8 +62,8 @@ def check_failures(folder):
 
 def main(folder):
     os.environ['PATH'] = folder + ':' + os.environ['PATH']
-    real = viewers.call_npm
-    viewers.call_npm = lambda where, seconds, *args: real(where, min(seconds, 1) if args[0] == 'view' else seconds, *args)
+    real = npm_packages.call_npm
+    npm_packages.call_npm = lambda where, seconds, *args: real(where, min(seconds, 1) if args[0] == 'view' else seconds, *args)
     check_versions(folder)
     check_failures(folder)
     tap.finish()

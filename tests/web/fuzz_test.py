@@ -28,7 +28,7 @@ VALUES = ['', '0', '1', '-1', '50%', '@peak', '@end', '@mark:x', '1s..2s', '..',
           'thread', 'size', 'life', 'process', '..%2f..', '1e9', 'nan', 'inf', '%']
 TAILS = '''info report overview sites sizes lifetimes threads timeline fragmentation freed-by mmaps snapshots snapshot-deltas cumulative-delta
 tree flame log table/site table/module table/x export/collapsed export/json export/csv export/svg export/pprof export/html export/x x'''.split()
-PATHS = ['/', '/api', '/api/traces', '/metrics', '/style.css', '/traces/1', '/traces/2', '/api/export', '/api/queries', '/api/queries/1', '//', '/..', '*']
+PATHS = ['/', '/api', '/api/traces', '/metrics', '/app.js', '/app.css', '/traces/1', '/api/export', '/api/queries', '/api/queries/1', '//', '/..', '*']
 METHODS = ['GET'] * 30 + ['HEAD', 'POST', 'DELETE', 'PUT', 'OPTIONS', 'X' * 50]
 
 

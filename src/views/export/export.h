@@ -95,9 +95,6 @@ struct hl_export_format {
 extern const struct hl_export_format hl_export_formats[];
 const struct hl_export_format *hl_export_find(const char *name);
 
-/* The content security policy of the page that the format html writes, which it also has itself. */
-const char *hl_export_html_policy(void);
-
 /* Writes the export. Returns 0, or -errno with hl_model_error(); write errors are in
  * ferror(x->out). */
 int hl_export_write(const struct hl_export_format *f, struct hl_export_job *x);

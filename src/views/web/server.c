@@ -136,6 +136,8 @@ static enum MHD_Result answer_query(struct hl_web_call *x, unsigned trace)
 		return refuse(x, 405, "a stream has no length that is known before; use GET");
 	if (q->endpoint->streams || q->shows_progress)
 		return answer_stream(x);
+	if (hl_web_asset_of(q->endpoint))
+		return hl_web_send_asset(x, q);
 	return answer_document(x);
 }
 
@@ -166,14 +168,6 @@ static enum MHD_Result answer_path(struct hl_web_call *x)
 	return result;
 }
 
-/* The path of a page, which is safe to be written into one. */
-static bool is_page(const struct hl_web_call *x)
-{
-	return strcmp(x->path, "/") == 0 ||
-	       (strncmp(x->path, "/traces/", 8) == 0 && strlen(x->path) < 20 &&
-		       strspn(x->path + 8, "0123456789") == strlen(x->path + 8));
-}
-
 static enum MHD_Result count_host(
 	void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
 {
@@ -201,10 +195,8 @@ static enum MHD_Result answer(struct hl_web_call *x)
 		return hl_web_send_text(x, 401,
 			"the token is missing or wrong: open the address that heaplapse serve has "
 			"printed, or send its token as Authorization: Bearer TOKEN\n");
-	if (grant == HL_WEB_GRANTED_BY_URL && is_page(x))
+	if (grant == HL_WEB_GRANTED_BY_URL && strcmp(x->path, "/") == 0)
 		return hl_web_send_cookie(x);
-	if (strcmp(x->path, "/") == 0 && x->w->n_traces == 1)
-		x->path = "/traces/1";
 	return answer_path(x);
 }
 

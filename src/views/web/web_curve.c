@@ -45,6 +45,56 @@ int hl_web_finish_curve(struct hl_web_query *q)
 	return err;
 }
 
+/* The part of a range that a time is in, from 1 to `most`; 0 and most + 1 are before and after it.
+ */
+static uint64_t part_of(uint64_t ns, const struct hl_time_range *r, uint64_t most)
+{
+	if (ns < r->from_ns)
+		return 0;
+	if (ns > r->to_ns)
+		return most + 1;
+	return 1 + (uint64_t)((unsigned __int128)(ns - r->from_ns) * most /
+			      (r->to_ns - r->from_ns + 1));
+}
+
+/* The highest sample in each part of the range; and the nearest ones before and after it, so that a
+ * line has its ends. */
+static void put_samples(struct hl_json *j, const struct hl_rss_sample *samples, size_t n,
+	const struct hl_time_range *r, uint64_t most)
+{
+	uint64_t part = 0;
+	size_t i = 0;
+
+	while (i + 1 < n && samples[i + 1].time_ns < r->from_ns)
+		i++;
+	while (i < n && part <= most) {
+		const struct hl_rss_sample *top = &samples[i];
+
+		part = part_of(top->time_ns, r, most);
+		while (++i < n && part <= most && part_of(samples[i].time_ns, r, most) == part)
+			top = samples[i].rss_bytes > top->rss_bytes ? &samples[i] : top;
+		hl_json_begin_object(j);
+		hl_json_key_u64(j, "time_ns", top->time_ns);
+		hl_json_key_u64(j, "bytes", top->rss_bytes);
+		hl_json_end_object(j);
+	}
+}
+
+static int put_resident(struct hl_json *j, struct hl_web_query *q, const struct hl_time_range *r)
+{
+	struct hl_rss_sample *samples = NULL;
+	size_t n = 0;
+	int err = hl_reader_rss(hl_model_reader(q->model->m), &samples, &n);
+
+	hl_json_key(j, "resident");
+	hl_json_begin_array(j);
+	if (!err)
+		put_samples(j, samples, n, r, q->request.columns);
+	hl_json_end_array(j);
+	free(samples);
+	return err;
+}
+
 static int put_curve(struct hl_web_query *q, const struct hl_time_range *r)
 {
 	struct hl_live_point *points = calloc(q->request.columns, sizeof(*points));
@@ -59,6 +109,8 @@ static int put_curve(struct hl_web_query *q, const struct hl_time_range *r)
 		hl_json_begin_object(&j);
 		hl_json_key_u64(&j, "schema", 1);
 		err = hl_json_live_points(&j, q->model->m, r, points, n, &rows);
+		if (!err)
+			err = put_resident(&j, q, r);
 		hl_json_end_object(&j);
 		putc('\n', q->out);
 	}

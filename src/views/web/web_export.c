@@ -92,12 +92,6 @@ int hl_web_finish_export(struct hl_web_query *q)
 	return finish_format(q);
 }
 
-int hl_web_finish_page(struct hl_web_query *q)
-{
-	q->format = hl_export_find("html");
-	return finish_format(q);
-}
-
 static int write_job(struct hl_web_query *q, struct hl_plan *p, struct hl_export_job *x)
 {
 	const struct hl_request *r = &q->request;

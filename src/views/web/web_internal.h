@@ -294,6 +294,20 @@ bool hl_web_access_control(const char *authorization, const char *origin);
 enum hl_web_grant hl_web_access_check(const struct hl_web_access *a, const char *authorization,
 	const char *cookie, const char *token);
 
+/* --- web_assets.c --- */
+
+/* A file of the page, packed by gzip when heaplapse was built. */
+struct hl_web_asset {
+	const char *path; /* as an endpoint: "/app.js" */
+	const char *hash; /* of the contents */
+	const unsigned char *packed;
+	size_t packed_len, len;
+};
+/* The file that an endpoint answers with; NULL: it answers with something else. */
+const struct hl_web_asset *hl_web_asset_of(const struct hl_web_endpoint *e);
+/* Returns its `len` bytes, or NULL if there is no memory; the caller frees it. */
+char *hl_web_asset_unpack(const struct hl_web_asset *a);
+
 /* --- answers --- */
 
 /* The parameter width of a plot, as a setter of option rows: returns NULL, or what it must be. */
@@ -326,11 +340,9 @@ int hl_web_run_queries(struct hl_web_query *q);
 int hl_web_run_cancel(struct hl_web_query *q);
 int hl_web_run_export(struct hl_web_query *q);
 int hl_web_finish_export(struct hl_web_query *q);
-int hl_web_finish_page(struct hl_web_query *q);
 int hl_web_run_formats(struct hl_web_query *q);
 int hl_web_run_metrics(struct hl_web_query *q);
-int hl_web_run_index(struct hl_web_query *q);
-int hl_web_run_style(struct hl_web_query *q);
+int hl_web_run_asset(struct hl_web_query *q);
 int hl_web_run_events(struct hl_web_query *q);
 extern const struct hl_opt hl_web_control_rows[], hl_web_source_rows[];
 extern const struct hl_opt hl_web_log_rows[], hl_web_export_rows[], hl_web_table_rows[],

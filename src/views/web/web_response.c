@@ -19,6 +19,12 @@
 #define GZIP_MIN    1024
 #define SILENCE_MAX 20 /* quarters of a second; then a comment says that the stream is alive */
 
+/* The page loads its own script and style sheet, and asks this server. Plots set styles by script,
+ * which needs no permission; attributes in the document would. */
+#define PAGE_POLICY                                                                             \
+	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src " \
+	"'self' data: blob:; base-uri 'none'; form-action 'none'"
+
 /* --- responses --- */
 
 const char *hl_web_header(const struct hl_web_call *x, const char *name)
@@ -110,38 +116,7 @@ static void add_note(struct MHD_Response *r, const char *note)
 	MHD_add_response_header(r, "Heaplapse-Note", text);
 }
 
-static bool is_asset(const struct hl_web_endpoint *e)
-{
-	return e->run == hl_web_run_style;
-}
-
-/* A fixed document: clients keep it, and ask whether it has changed. */
-static enum MHD_Result send_asset(
-	struct hl_web_call *x, const struct hl_web_query *q, const char *text, size_t len)
-{
-	const char *known = hl_web_header(x, "If-None-Match");
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	struct MHD_Response *r;
-	bool same;
-	char tag[32];
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-	snprintf(tag, sizeof(tag), "\"%016llx\"", (unsigned long long)hash);
-	same = known && strcmp(known, tag) == 0;
-	r = MHD_create_response_from_buffer(
-		same ? 0 : len, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
-	if (!r)
-		return MHD_NO;
-	add_common_headers(r, q->endpoint->type, NULL);
-	MHD_add_response_header(r, "Cache-Control", "no-cache");
-	MHD_add_response_header(r, "ETag", tag);
-	hl_web_client_allow(x->clients, x->client, ANSWER_TIME);
-	return send_response(x, same ? 304 : 200, r);
-}
-
-/* Sends a document, which is freed. */
-static enum MHD_Result send_answer(
+enum MHD_Result hl_web_send_document(
 	struct hl_web_call *x, const struct hl_web_query *q, char *text, size_t len)
 {
 	bool failed = q->error[0];
@@ -158,10 +133,7 @@ static enum MHD_Result send_answer(
 		free(packed);
 		return MHD_NO;
 	}
-	add_common_headers(r, failed ? "application/json" : q->endpoint->type,
-		q->endpoint->run == hl_web_run_index ? "default-src 'none'; style-src 'self'; "
-						       "base-uri 'none'; form-action 'none'"
-						     : NULL);
+	add_common_headers(r, failed ? "application/json" : q->endpoint->type, NULL);
 	MHD_add_response_header(r, "Cache-Control", "no-store");
 	MHD_add_response_header(r, "Vary", "Accept-Encoding");
 	if (packed)
@@ -172,16 +144,36 @@ static enum MHD_Result send_answer(
 	return send_response(x, q->status ? q->status : 200, r);
 }
 
-enum MHD_Result hl_web_send_document(
-	struct hl_web_call *x, const struct hl_web_query *q, char *text, size_t len)
+/* Clients keep a file, and ask whether it has changed. */
+enum MHD_Result hl_web_send_asset(struct hl_web_call *x, const struct hl_web_query *q)
 {
-	enum MHD_Result result;
+	const struct hl_web_asset *a = hl_web_asset_of(q->endpoint);
+	const char *known = hl_web_header(x, "If-None-Match");
+	bool same = known && strstr(known, a->hash);
+	bool packed = hl_web_header_has(x, "Accept-Encoding", "gzip");
+	size_t len = same ? 0 : packed ? a->packed_len : a->len;
+	char *text = same || packed ? NULL : hl_web_asset_unpack(a);
+	struct MHD_Response *r;
+	char tag[80];
 
-	if (q->error[0] || !is_asset(q->endpoint))
-		return send_answer(x, q, text, len);
-	result = send_asset(x, q, text, len);
-	free(text);
-	return result;
+	if (!same && !packed && !text)
+		return MHD_NO;
+	r = MHD_create_response_from_buffer(len, text ? text : (void *)(uintptr_t)a->packed,
+		text ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+	if (!r) {
+		free(text);
+		return MHD_NO;
+	}
+	/* The two encodings are different documents. */
+	snprintf(tag, sizeof(tag), "\"%s%s\"", a->hash, packed ? "-gzip" : "");
+	add_common_headers(r, q->endpoint->type, PAGE_POLICY);
+	MHD_add_response_header(r, "Cache-Control", "no-cache");
+	MHD_add_response_header(r, "ETag", tag);
+	MHD_add_response_header(r, "Vary", "Accept-Encoding");
+	if (packed && !same)
+		MHD_add_response_header(r, "Content-Encoding", "gzip");
+	hl_web_client_allow(x->clients, x->client, ANSWER_TIME);
+	return send_response(x, same ? 304 : 200, r);
 }
 
 /* The first visit by the printed address: the browser gets the cookie and visits the page by
@@ -274,8 +266,6 @@ static void add_stream_headers(struct MHD_Response *r, const struct hl_web_query
 	MHD_add_response_header(r, "Cache-Control", "no-store");
 	if (q->shows_progress || q->endpoint->events) {
 		add_common_headers(r, "text/event-stream", NULL);
-	} else if (q->endpoint->finish == hl_web_finish_page) {
-		add_common_headers(r, q->endpoint->type, hl_export_html_policy());
 	} else {
 		add_common_headers(r, type_of(q->format), "sandbox; default-src 'none'");
 		snprintf(name, sizeof(name), "attachment; filename=\"heap-%u%s\"", q->trace->id,

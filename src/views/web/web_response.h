@@ -31,6 +31,8 @@ enum MHD_Result hl_web_send_cookie(struct hl_web_call *x);
 /* The answer of q, or its error. `text` is freed. */
 enum MHD_Result hl_web_send_document(
 	struct hl_web_call *x, const struct hl_web_query *q, char *text, size_t len);
+/* A file of the page. */
+enum MHD_Result hl_web_send_asset(struct hl_web_call *x, const struct hl_web_query *q);
 enum MHD_Result hl_web_send_error(struct hl_web_call *x, const struct hl_web_query *q);
 /* A stream that has begun; it is freed. */
 enum MHD_Result hl_web_send_stream(struct hl_web_call *x, struct hl_web_stream *s);

@@ -436,15 +436,11 @@ void hl_page_shorten_name(struct hl_strbuf *b, const char *name, size_t room)
 	hl_strbuf_puts(b, name + len - tail);
 }
 
-const char *hl_export_html_policy(void)
-{
-	return "default-src 'none'; script-src 'sha256-" PAGE_SCRIPT_SHA256
-	       "'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-}
-
 static void put_policy(struct hl_page *p, FILE *out)
 {
-	fputs(hl_export_html_policy(), out);
+	fputs("default-src 'none'; script-src 'sha256-" PAGE_SCRIPT_SHA256
+	      "'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+		out);
 }
 
 static void put_style(struct hl_page *p, FILE *out)

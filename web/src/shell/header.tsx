@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// header.tsx - which program is shown, and what belongs to the whole page: trace, theme, copies of the address.
+
+import { useEffect, useState } from 'preact/hooks';
+import { commandOf } from '../state/command';
+import { following, go, running, shownRequest, trace, traces } from '../state/store';
+import { setTheme, theme } from '../state/theme';
+import { baseName, durationText, plural } from '../text/text';
+import { copyText } from './copy';
+
+export function Header() {
+  const shown = trace.value;
+  useEffect(() => {
+    document.title = shown?.program ? `${baseName(shown.program)} – heaplapse` : 'heaplapse';
+  }, [shown?.program]);
+  return (
+    <header>
+      <span class="product">heaplapse</span>
+      {shown?.program !== undefined && (
+        <>
+          <strong class="program" title={shown.program}>
+            {baseName(shown.program)}
+          </strong>
+          <span class="facts" data-testid="facts">
+            <span>pid {shown.pid}</span>
+            <span data-testid="duration">{durationText(shown.duration_ns ?? 0)}</span>
+            {shown.totals?.allocations != null && (
+              <span data-testid="allocations" data-value={shown.totals.allocations}>
+                {plural(shown.totals.allocations, 'allocation')}
+              </span>
+            )}
+            {shown.mode !== 'trace' && <span>mode {shown.mode}</span>}
+          </span>
+        </>
+      )}
+      {running.value && (
+        <span class="badge" data-testid="live">
+          {following.value ? '● live' : '● live, paused'}
+        </span>
+      )}
+      {shown?.deleted && <span class="badge warn">the file is deleted</span>}
+      {shown?.complete === false && !running.value && <span class="badge warn">incomplete trace</span>}
+      <TraceSwitcher />
+      <span class="end">
+        <Copy what="link" text={() => location.href} />
+        <Copy what="command" text={commandText} />
+        <button
+          type="button"
+          aria-label={theme.value === 'dark' ? 'Light colours' : 'Dark colours'}
+          title={theme.value === 'dark' ? 'light colours' : 'dark colours'}
+          onClick={() => setTheme(theme.value === 'dark' ? 'light' : 'dark')}
+        >
+          {theme.value === 'dark' ? '☀' : '☾'}
+        </button>
+      </span>
+    </header>
+  );
+}
+
+function commandText(): string {
+  const request = shownRequest.peek();
+  const shown = trace.peek();
+  return request && shown ? commandOf(shown.trace, request) : '';
+}
+
+function TraceSwitcher() {
+  const all = traces.value;
+  if (all.length < 2) return null;
+  return (
+    <select
+      aria-label="Trace"
+      id="trace"
+      value={String(trace.value?.id ?? '')}
+      onChange={event => go({ trace: Number(event.currentTarget.value), time: '', window: '' })}
+    >
+      {all.map(one => (
+        <option key={one.id} value={String(one.id)}>
+          {one.trace}
+          {one.error ? ' (cannot be read)' : one.running ? ' (running)' : ''}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+const COPIED_MS = 1500;
+
+function Copy({ what, text }: { what: 'link' | 'command'; text: () => string }) {
+  const [state, setState] = useState('');
+  const onClick = async () => {
+    const copied = await copyText(text());
+    setState(copied ? 'copied' : 'not copied');
+    setTimeout(() => setState(''), COPIED_MS);
+  };
+  const title = what === 'link' ? 'copy the address of what is shown' : 'copy the command that prints the same numbers';
+  return (
+    <button type="button" class="copy" onClick={onClick} title={title} data-copy={what}>
+      <span class={state ? 'hidden' : ''}>{what === 'link' ? 'Copy link' : 'Copy as command'}</span>
+      <span role="status" class="said">
+        {state}
+      </span>
+    </button>
+  );
+}

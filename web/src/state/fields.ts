@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// fields.ts - the state of the page that is in its address: one row for each field. A view that has a state of its own
+// adds rows. Everything in an address is untrusted: a value that a field does not know is its default.
+
+import type { Unit } from '../text/text';
+
+export type Quantity = 'live' | 'growth' | 'allocated' | 'temporary' | 'leaked';
+export const QUANTITIES: readonly Quantity[] = ['live', 'growth', 'allocated', 'temporary', 'leaked'];
+
+export interface Field<T> {
+  key: string; // in the address
+  initial: T;
+  parse(text: string): T | undefined; // undefined: not a value
+  write(value: T): string;
+}
+
+const TEXT_MAX = 4000;
+
+function text(key: string, initial = ''): Field<string> {
+  return { key, initial, parse: s => (s.length <= TEXT_MAX ? s : undefined), write: s => s };
+}
+
+function word<T extends string>(key: string, words: readonly T[], initial: T): Field<T> {
+  return { key, initial, parse: s => words.find(one => one === s), write: s => s };
+}
+
+function number(key: string, initial: number): Field<number> {
+  return { key, initial, parse: s => (/^[1-9]\d{0,8}$/.test(s) ? Number(s) : undefined), write: String };
+}
+
+export const GROUPS = [
+  'site',
+  'function',
+  'file',
+  'module',
+  'stack',
+  'thread',
+  'tag',
+  'size',
+  'life',
+  'call',
+  'pool',
+  'snapshot',
+] as const;
+export type Group = (typeof GROUPS)[number];
+
+export const fields = {
+  trace: number('r', 1),
+  view: text('v', 'overview'), // a key of views.ts
+  quantity: word<Quantity>('q', QUANTITIES, 'live'),
+  unit: word<Unit>('u', ['bytes', 'blocks'], 'bytes'),
+  time: text('t'), // see time.ts
+  window: text('w'), // the part of the run that the time bar shows; '': all
+  filter: text('f'), // the filter language of `report`
+  group: word<Group>('g', GROUPS, 'site'),
+  sort: text('s'), // a column, with - before it for the largest first
+};
+
+type Fields = typeof fields;
+export type State = { [K in keyof Fields]: Fields[K] extends Field<infer T> ? T : never };
+
+const rows = Object.entries(fields) as [keyof State, Field<unknown>][];
+
+export const initialState = Object.fromEntries(rows.map(([name, field]) => [name, field.initial])) as State;
+
+export function parseState(hash: string): State {
+  const found = new URLSearchParams(hash.replace(/^#/, ''));
+  const state: Record<string, unknown> = { ...initialState };
+  for (const [name, field] of rows) {
+    const value = found.get(field.key);
+    if (value !== null) state[name] = field.parse(value) ?? field.initial;
+  }
+  return state as State;
+}
+
+// Fields with their initial value are left out. Readable: only what would break the address is escaped.
+export function writeState(state: State): string {
+  const parts: string[] = [];
+  for (const [name, field] of rows) {
+    if (state[name] === field.initial) continue;
+    parts.push(`${field.key}=${escapeValue(field.write(state[name]))}`);
+  }
+  return parts.length ? `#${parts.join('&')}` : '';
+}
+
+function escapeValue(value: string): string {
+  return encodeURIComponent(value).replace(/%(3A|2F|2C|40|3D)/g, decodeURIComponent);
+}
