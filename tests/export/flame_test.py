@@ -169,6 +169,13 @@ def svg_frames(*args):
     return [(int(d), n, int(x), int(w)) for x, w, d, n in re.findall(r'data-x="(\d+)" data-w="(\d+)" data-d="(\d+)" data-n="([^"]*)"', text.decode())]
 
 
+def nothing(trace):
+    """A picture of nothing has the frame "all", which its script needs."""
+    for args in [], ['--all']:
+        found = svg_frames('--filter', 'size:>1T', *args, trace)
+        tap.case(found == [(0, 'all', 0, 0)], f'svg of nothing {args}', found)
+
+
 def several_processes():
     """Each process is a frame with the picture of its own below it; in speedscope each has two profiles."""
     trace, rows = record_several(folder)
@@ -326,6 +333,7 @@ with tempfile.TemporaryDirectory() as folder:
     if not shutil.which('dot'):
         tap.skipped('dot', 'graphviz is not installed')
     several_processes()
+    nothing(traces['sample'])
     if CHROMIUM and npm():
         for args in QUESTIONS[1:5]:
             svg('sample', traces['sample'], args, 0, '', 'test_')

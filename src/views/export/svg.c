@@ -344,7 +344,7 @@ static void put_frames(struct writer *w)
 	for (size_t i = 0; i < w->frames.len; i++) {
 		const struct drawn_frame *f = &w->frames.data[i];
 
-		if (is_wide(hl_export_cost(w->x, &f->value), w->total))
+		if (!f->depth || is_wide(hl_export_cost(w->x, &f->value), w->total))
 			put_frame(w, f);
 	}
 }
