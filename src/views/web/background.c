@@ -23,6 +23,7 @@
 #define PAUSE_NS     UINT64_C(2000000)   /* between two steps: requests have their turn */
 #define LOOK_NS      UINT64_C(250000000) /* while something may have to be done */
 #define FORGET_NS    UINT64_C(5000000000)
+#define RATE_NS      UINT64_C(1000000000)
 #define RECONNECT_NS UINT64_C(5000000000)
 
 void hl_web_trace_look(struct hl_web *w, struct hl_web_trace *t)
@@ -54,6 +55,23 @@ static bool extend_index(struct hl_web_trace *t)
 	if (hl_reader_n_chunks(hl_model_reader(t->cheap.m)) > INDEX_CHUNKS)
 		hl_key_index_extend(t->cheap.m, STEP_CHUNKS, &left);
 	return left > 0;
+}
+
+/* --- rates --- */
+
+void hl_web_trace_note_totals(struct hl_web_trace *t)
+{
+	struct hl_web_totals now = hl_web_totals_of(t->cheap.m);
+
+	/* Nothing is noted yet, or another file has the path now. */
+	if (t->rate_to.at_ns == 0 || now.allocations < t->rate_to.allocations) {
+		t->rate_from = t->rate_to = now;
+		return;
+	}
+	if (now.at_ns - t->rate_to.at_ns < RATE_NS)
+		return;
+	t->rate_from = t->rate_to;
+	t->rate_to = now;
 }
 
 /* --- the connection to the collector --- */
@@ -102,6 +120,7 @@ static bool care_for(struct hl_web *w, struct hl_web_trace *t, bool *looked)
 		return false; /* a request uses it: the next round */
 	if (!err) {
 		more = extend_index(t);
+		hl_web_trace_note_totals(t);
 		if (hl_model_is_running(t->cheap.m))
 			pid = hl_model_info(t->cheap.m)->meta.pid;
 	}
