@@ -20,7 +20,7 @@ import tap
 
 heaplapse, steps = map(os.path.abspath, sys.argv[1:3])
 BLOCKS, BYTES = 100, 1000
-FEW = 1 # keyframes in a few seconds without a follower
+FEW = 2 # keyframes in four seconds without a follower
 DEADLINE = 60
 
 
