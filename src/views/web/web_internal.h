@@ -65,8 +65,10 @@ struct hl_web_trace {
 	uint64_t link_pid, linked_ns;
 };
 
-/* Slots of queries and of exports: a client that reads an export slowly delays no query. */
-enum hl_web_lane { HL_WEB_LANE_QUERY, HL_WEB_LANE_EXPORT, HL_WEB_LANE_COUNT };
+/* Slots of queries and of exports: a client that reads an export slowly delays no query. Cheap
+ * queries that show names have slots, too: to look up the names of a large program takes seconds,
+ * in which the cheap model answers what has no names. */
+enum hl_web_lane { HL_WEB_LANE_QUERY, HL_WEB_LANE_NAMES, HL_WEB_LANE_EXPORT, HL_WEB_LANE_COUNT };
 #define HL_WEB_SLOTS       2  /* in a lane */
 #define HL_WEB_WAITING_MAX 32 /* queries that wait for a slot; further ones are refused */
 
