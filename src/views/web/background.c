@@ -4,7 +4,7 @@
  *
  * It makes the index of long traces in small steps, so that a request waits for one step at most.
  * While clients look at a running trace it is connected to the trace's collector as a follower; the
- * collector writes keyframes for it. When nobody has looked for a while, the connection is closed.
+ * collector writes keyframes for it. After a while without requests the connection is closed.
  */
 #include <errno.h>
 #include <poll.h>
@@ -93,7 +93,7 @@ static void check_link(struct hl_web_trace *t)
 		disconnect(t);
 }
 
-/* pid: of the running program; 0: it does not run, or nobody looks. */
+/* pid: of the running program; 0: it does not run, or no client looks. */
 static void keep_link(struct hl_web *w, struct hl_web_trace *t, uint64_t pid, uint64_t now)
 {
 	check_link(t);
@@ -130,7 +130,7 @@ static bool care_for(struct hl_web *w, struct hl_web_trace *t, bool *looked)
 	return more;
 }
 
-/* ns 0: until somebody looks. */
+/* ns 0: until a client looks. */
 static void rest(struct hl_web *w, uint64_t ns)
 {
 	struct timespec until;

@@ -2,7 +2,7 @@
 /*
  * web_metrics.c - the totals of all traces in the text format of Prometheus.
  *
- * A metric is a row. A rate is that of the last second or more before somebody looked; Prometheus
+ * A metric is a row. A rate is that of the last second or more before a request; Prometheus
  * computes others from the counters. Names come from traces, so that they are escaped,
  * and their number is limited.
  */
