@@ -28,7 +28,7 @@ struct key_borders {
 
 struct hl_key_index {
 	struct key_borders of[HL_ARRAY_LEN(keys)];
-	size_t chunks; /* so many are read */
+	size_t chunks; /* the number that is read */
 };
 
 static const struct key_borders *find_borders(const struct hl_model *m, enum hl_key key)

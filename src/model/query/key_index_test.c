@@ -100,7 +100,7 @@ static void an_index_does_not_change_answers(void **state)
 	hl_key_index_bytes = bytes[0];
 }
 
-/* What the index has of later chunks is not used after a loss. */
+/* The index of chunks after a loss is not used. */
 static void a_loss_is_the_end_also_with_an_index(void **state)
 {
 	struct hl_model *with, *without;

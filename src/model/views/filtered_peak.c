@@ -12,7 +12,7 @@
  */
 #include "model/query/query_plan.h"
 #include "model/views/filtered_peak.h"
-#include "model/views/live_curve.h"
+#include "model/views/live/live_curve.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 
 #include "base/bits.h"
 #include "model/views/filtered_peak.h"
-#include "model/views/live_curve.h"
+#include "model/views/live/live_curve.h"
 #include "model/model_internal.h"
 #include "model/scan/prefetch.h"
 

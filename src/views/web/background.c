@@ -4,7 +4,7 @@
  *
  * It makes the index of long traces in small steps, so that a request waits for one step at most.
  * While clients look at a running trace it is connected to the trace's collector as a follower; the
- * collector writes keyframes for it. When nobody has looked for a while, the connection is closed.
+ * collector writes keyframes for it. After a while without requests the connection is closed.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,6 +23,7 @@
 #define PAUSE_NS     UINT64_C(2000000)   /* between two steps: requests have their turn */
 #define LOOK_NS      UINT64_C(250000000) /* while something may have to be done */
 #define FORGET_NS    UINT64_C(5000000000)
+#define RATE_NS      UINT64_C(1000000000)
 #define RECONNECT_NS UINT64_C(5000000000)
 
 void hl_web_trace_look(struct hl_web *w, struct hl_web_trace *t)
@@ -56,6 +57,23 @@ static bool extend_index(struct hl_web_trace *t)
 	return left > 0;
 }
 
+/* --- rates --- */
+
+void hl_web_trace_note_totals(struct hl_web_trace *t)
+{
+	struct hl_web_totals now = hl_web_totals_of(t->cheap.m);
+
+	/* Nothing is noted yet, or another file has the path now. */
+	if (t->rate_to.at_ns == 0 || now.allocations < t->rate_to.allocations) {
+		t->rate_from = t->rate_to = now;
+		return;
+	}
+	if (now.at_ns - t->rate_to.at_ns < RATE_NS)
+		return;
+	t->rate_from = t->rate_to;
+	t->rate_to = now;
+}
+
 /* --- the connection to the collector --- */
 
 static void disconnect(struct hl_web_trace *t)
@@ -75,7 +93,7 @@ static void check_link(struct hl_web_trace *t)
 		disconnect(t);
 }
 
-/* pid: of the running program; 0: it does not run, or nobody looks. */
+/* pid: of the running program; 0: it does not run, or no client looks. */
 static void keep_link(struct hl_web *w, struct hl_web_trace *t, uint64_t pid, uint64_t now)
 {
 	check_link(t);
@@ -102,6 +120,7 @@ static bool care_for(struct hl_web *w, struct hl_web_trace *t, bool *looked)
 		return false; /* a request uses it: the next round */
 	if (!err) {
 		more = extend_index(t);
+		hl_web_trace_note_totals(t);
 		if (hl_model_is_running(t->cheap.m))
 			pid = hl_model_info(t->cheap.m)->meta.pid;
 	}
@@ -111,7 +130,7 @@ static bool care_for(struct hl_web *w, struct hl_web_trace *t, bool *looked)
 	return more;
 }
 
-/* ns 0: until somebody looks. */
+/* ns 0: until a client looks. */
 static void rest(struct hl_web *w, uint64_t ns)
 {
 	struct timespec until;

@@ -63,7 +63,8 @@ static int reserve_slot(
 
 	*slot = NULL;
 	pthread_mutex_lock(&w->lock);
-	if (w->waiting >= HL_WEB_WAITING_MAX)
+	/* A cheap query waits for others that are cheap. */
+	if (w->waiting >= HL_WEB_WAITING_MAX && lane != HL_WEB_LANE_NAMES)
 		err = refuse(q, 503, -EBUSY, "too many queries wait for one another; try again");
 	w->waiting += !err;
 	while (!err && !(*slot = choose_slot(w->slots[lane], q, for_people))) {

@@ -36,6 +36,11 @@ struct hl_web_model {
 };
 
 /* A trace that is served. All but id, path and name are used under `lock`. */
+/* Totals of a trace at a moment (hl_mono_ns()), for rates. */
+struct hl_web_totals {
+	uint64_t at_ns, allocations, frees, allocated_bytes, freed_bytes;
+};
+
 struct hl_web_trace {
 	unsigned id; /* from 1 */
 	char *path;
@@ -51,6 +56,8 @@ struct hl_web_trace {
 	const char *session_path; /* of the trace that has the list of the session */
 	uint64_t changes;         /* how often its contents have changed */
 	struct hl_web_model cheap;
+	/* The last interval of a second or more, and the totals since then. */
+	struct hl_web_totals rate_from, rate_to;
 	/* When a client looked at it last; 0: never. */
 	_Atomic uint64_t looked_ns;
 	/* Of background.c: the connection to the collector; -1: none. */
@@ -58,8 +65,10 @@ struct hl_web_trace {
 	uint64_t link_pid, linked_ns;
 };
 
-/* Slots of queries and of exports: a client that reads an export slowly delays no query. */
-enum hl_web_lane { HL_WEB_LANE_QUERY, HL_WEB_LANE_EXPORT, HL_WEB_LANE_COUNT };
+/* Slots of queries and of exports: a client that reads an export slowly delays no query. Cheap
+ * queries that show names have slots, too: to look up the names of a large program takes seconds,
+ * in which the cheap model answers what has no names. */
+enum hl_web_lane { HL_WEB_LANE_QUERY, HL_WEB_LANE_NAMES, HL_WEB_LANE_EXPORT, HL_WEB_LANE_COUNT };
 #define HL_WEB_SLOTS       2  /* in a lane */
 #define HL_WEB_WAITING_MAX 32 /* queries that wait for a slot; further ones are refused */
 
@@ -187,7 +196,14 @@ struct hl_web {
 	bool has_background;
 };
 
+/* --- web_metrics.c --- */
+
+struct hl_web_totals hl_web_totals_of(const struct hl_model *m);
+
 /* --- background.c --- */
+
+/* Notes the totals of a running trace for its rates. Requires its lock and a model. */
+void hl_web_trace_note_totals(struct hl_web_trace *t);
 
 int hl_web_background_start(struct hl_web *w);
 /* May be called if it was not started. Sets w->stopping. */

@@ -2,8 +2,9 @@
 /*
  * web_metrics.c - the totals of all traces in the text format of Prometheus.
  *
- * A metric is a row. Rates are those of the counters: rate() computes them. Names come from traces,
- * so that they are escaped, and their number is limited.
+ * A metric is a row. A rate is that of the last second or more before a request; Prometheus
+ * computes others from the counters. Names come from traces, so that they are escaped,
+ * and their number is limited.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 
 #include "model/tags/roles.h"
 #include "model/tags/scope_tree.h"
+#include "util/mono_clock.h"
 #include "util/safe_text.h"
 #include "views/web/web_internal.h"
 
@@ -138,11 +140,48 @@ static const struct metric {
 		collector_ns, true},
 };
 
+/* Rates of the last interval between two looks at a growing trace. */
+static const struct rate {
+	const char *name, *help;
+	size_t value; /* offset in struct hl_web_totals */
+} rates[] = {
+	{"heaplapse_allocations_per_second", "Allocations, in the last second or more.",
+		offsetof(struct hl_web_totals, allocations)},
+	{"heaplapse_frees_per_second", "Frees, in the last second or more.",
+		offsetof(struct hl_web_totals, frees)},
+	{"heaplapse_allocated_bytes_per_second", "Bytes allocated, in the last second or more.",
+		offsetof(struct hl_web_totals, allocated_bytes)},
+	{"heaplapse_freed_bytes_per_second", "Bytes freed, in the last second or more.",
+		offsetof(struct hl_web_totals, freed_bytes)},
+};
+#define RATES (sizeof(rates) / sizeof(rates[0]))
+
+struct hl_web_totals hl_web_totals_of(const struct hl_model *m)
+{
+	const struct hl_trace_info *i = hl_model_info(m);
+
+	return (struct hl_web_totals){.at_ns = hl_mono_ns(),
+		.allocations = allocations(i),
+		.frees = frees(i),
+		.allocated_bytes = allocated_bytes(i),
+		.freed_bytes = freed_bytes(i)};
+}
+
+static double rate_of(const struct hl_web_totals *a, const struct hl_web_totals *b, size_t at)
+{
+	uint64_t from = *(const uint64_t *)((const char *)a + at),
+		 to = *(const uint64_t *)((const char *)b + at);
+
+	return to > from ? (double)(to - from) * 1e9 / (double)(b->at_ns - a->at_ns) : 0;
+}
+
 /* All values of a trace, so that each trace is locked once. */
 struct sample {
 	struct hl_web_trace *trace;
 	char *labels; /* without the closing brace */
 	uint64_t values[sizeof(metrics) / sizeof(metrics[0])];
+	double rates[RATES];
+	bool has_rates;
 	uint64_t rss_bytes;
 	bool has_rss;
 	char *tags; /* lines of its tags */
@@ -208,6 +247,10 @@ static int read_sample(struct hl_web_query *q, struct hl_web_trace *t, struct sa
 	err = !out || fclose(out) ? -ENOMEM : 0;
 	for (size_t k = 0; k < sizeof(metrics) / sizeof(metrics[0]); k++)
 		s->values[k] = metrics[k].value(i);
+	hl_web_trace_note_totals(t);
+	s->has_rates = t->rate_from.at_ns < t->rate_to.at_ns && is_running(i);
+	for (size_t k = 0; k < RATES && s->has_rates; k++)
+		s->rates[k] = rate_of(&t->rate_from, &t->rate_to, rates[k].value);
 	if (!err)
 		err = read_rss(t->cheap.m, s);
 	if (!err)
@@ -246,6 +289,14 @@ static void put_samples(FILE *out, const struct sample *all, size_t n)
 			all[i].labels != NULL);
 	for (size_t k = 0; k < sizeof(metrics) / sizeof(metrics[0]); k++)
 		put_metric(out, k, all, n);
+	for (size_t k = 0; k < RATES; k++) {
+		put_head(out, rates[k].name, "gauge", rates[k].help);
+		for (size_t i = 0; i < n; i++) {
+			if (all[i].has_rates)
+				fprintf(out, "%s%s} %.3f\n", rates[k].name, all[i].labels,
+					all[i].rates[k]);
+		}
+	}
 	put_head(out, "heaplapse_rss_bytes", "gauge", "The newest resident set size.");
 	for (size_t i = 0; i < n; i++) {
 		if (all[i].has_rss)

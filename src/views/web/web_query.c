@@ -2,8 +2,8 @@
 /*
  * web_query.c - parameters of a URL become a query, which runs with a model.
  *
- * A query first tries the cheap model of its trace. If it may have to read events, its run()
- * returns -EAGAIN, and it runs again with the model of a slot.
+ * A query first tries the cheap model of its trace, or of the slots for names. If it may have to
+ * read events, its run() returns -EAGAIN, and it runs again with the model of another slot.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -251,10 +251,8 @@ static int run_with_model(struct hl_web_query *q)
 static int run_cheap(struct hl_web_query *q)
 {
 	struct hl_web_trace *t = q->trace;
-	int err;
+	int err = hl_web_trace_enter(q->web, t);
 
-	hl_web_trace_look(q->web, t);
-	err = hl_web_trace_enter(q->web, t);
 	if (err) {
 		q->status = 422;
 		snprintf(q->error, sizeof(q->error), "%s", t->problem);
@@ -268,17 +266,50 @@ static int run_cheap(struct hl_web_query *q)
 	return err == -EAGAIN || !err || q->status ? err : -EIO;
 }
 
-static int run_in_slot(struct hl_web_query *q)
+/* With cheap, run() may return -EAGAIN. */
+static int run_in_slot(struct hl_web_query *q, enum hl_web_lane lane, bool cheap)
 {
-	enum hl_web_lane lane = q->format ? HL_WEB_LANE_EXPORT : HL_WEB_LANE_QUERY;
 	struct hl_web_slot *slot;
 	int err = hl_web_slot_acquire(q, lane, &slot);
 
 	if (err)
 		return err;
+	q->only_cheap = cheap;
 	err = run_with_model(q);
+	q->only_cheap = false;
 	hl_web_slot_release(q->web, slot);
 	return err;
+}
+
+static bool part_shows_names(const struct hl_request_part *p)
+{
+	bool by_group = p->view == &hl_view_table || p->view == &hl_view_curves || p->grouped;
+
+	return p->view->flags & HL_VIEW_NAMES && (!by_group || p->group <= HL_GROUP_MODULE);
+}
+
+/* Filters and suppressions compare names. */
+static bool shows_names(const struct hl_web_query *q)
+{
+	const struct hl_request *r = &q->request;
+	bool names = r->parts.len == 0 || r->filters.len > 0 || r->include_function.len > 0 ||
+		     r->exclude_function.len > 0 || r->include_module.len > 0 ||
+		     r->exclude_module.len > 0 || r->quantity == HL_REQUEST_LEAKS;
+
+	for (size_t i = 0; i < r->parts.len; i++)
+		names |= part_shows_names(&r->parts.data[i]);
+	return q->endpoint->finish == hl_web_finish_report && names;
+}
+
+static int run_with_trace(struct hl_web_query *q)
+{
+	int err;
+
+	hl_web_trace_look(q->web, q->trace);
+	if (q->format)
+		return run_in_slot(q, HL_WEB_LANE_EXPORT, false);
+	err = shows_names(q) ? run_in_slot(q, HL_WEB_LANE_NAMES, true) : run_cheap(q);
+	return err == -EAGAIN ? run_in_slot(q, HL_WEB_LANE_QUERY, false) : err;
 }
 
 int hl_web_query_run(struct hl_web_query *q)
@@ -291,9 +322,7 @@ int hl_web_query_run(struct hl_web_query *q)
 		err = q->endpoint->run(q);
 		explain_error(q, err);
 	} else {
-		err = q->format ? -EAGAIN : run_cheap(q);
-		if (err == -EAGAIN)
-			err = run_in_slot(q);
+		err = run_with_trace(q);
 	}
 	remove_running(q);
 	return err;

@@ -15,9 +15,9 @@
 /* A range of at most this many chunks is read at exact times. */
 #define HL_MOMENTS_EXACT_CHUNKS 64
 /* Sums by stack are carried over at most this many chunks, if there are keyframes instead. */
-#define HL_MOMENTS_WALK_CHUNKS 128
+#define HL_MOMENTS_WALK_CHUNKS 160
 /* From this number on keyframes make a plot, and no more are loaded for one than the maximum. */
-#define HL_MOMENTS_KEYFRAMES_MIN 32
+#define HL_MOMENTS_KEYFRAMES_MIN 14
 #define HL_MOMENTS_KEYFRAMES_MAX 100
 
 /* Does a plot of sums by stack read only keyframes, or few chunks? */

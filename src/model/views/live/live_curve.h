@@ -4,8 +4,8 @@
  * time. The columns cover the run or a range of it: values before the range only decide where the
  * curve begins, values after it are ignored.
  */
-#ifndef HL_MODEL_VIEWS_LIVE_CURVE_H
-#define HL_MODEL_VIEWS_LIVE_CURVE_H
+#ifndef HL_MODEL_VIEWS_LIVE_LIVE_CURVE_H
+#define HL_MODEL_VIEWS_LIVE_LIVE_CURVE_H
 
 #include "base/bits.h"
 #include "model/views/live_timeline.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* live_curve.c - see live_curve.h. */
-#include "model/views/live_curve.h"
+#include "model/views/live/live_curve.h"
 
 #include <string.h>
 
