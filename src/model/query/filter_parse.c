@@ -488,7 +488,10 @@ static char *describe_value(const struct value *v)
 		[EQUAL] = "", [LESS] = "<", [AT_MOST] = "<=", [AT_LEAST] = ">=", [MORE] = ">"};
 	bool regex = v->len > 1 && v->s[0] == '/' && v->s[v->len - 1] == '/';
 	bool has_gap = memchr(v->s, ' ', v->len) || memchr(v->s, ',', v->len);
-	const char *quote = v->quoted || (has_gap && !regex && v->s[0] != '@') ? "\"" : "";
+	/* After a comma, a name may begin with what would be a comparison behind a colon. */
+	bool compares = v->compare == EQUAL && v->len > 0 && strchr("<>", v->s[0]);
+	const char *quote =
+		v->quoted || compares || (has_gap && !regex && v->s[0] != '@') ? "\"" : "";
 	char *text;
 
 	return asprintf(&text, "%s%s%.*s%s", signs[v->compare], quote, (int)v->len, v->s, quote) < 0

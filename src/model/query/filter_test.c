@@ -12,6 +12,7 @@
 
 #include "base/attr.h"
 #include "model/query/filter.h"
+#include "model/query/filter_names.h"
 
 static void errors_point_at_the_wrong_part(void **state)
 {
@@ -140,6 +141,32 @@ static void errors_point_at_the_wrong_part(void **state)
 	}
 }
 
+/* Also of a name that begins like a comparison. */
+static void the_text_of_a_filter_is_a_filter(void **state)
+{
+	static const struct {
+		const char *expr, *text;
+	} cases[] = {
+		{"fn:a,->5", "fn:a,-fn:\">5\""},
+		{"fn:a,-<5 size:<5", "fn:a,-fn:\"<5\" size:<5"},
+		{"group-leaked:>50% -freed-fn:/a b/", "group-leaked:>50% -freed-fn:/a b/"},
+	};
+
+	for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+		struct hl_filter_error error = {0};
+		struct hl_strbuf text = {0};
+		struct hl_filter *f, *again;
+
+		assert_int_equal(hl_filter_parse(&f, cases[i].expr, &error), 0);
+		hl_filter_describe(f, &text);
+		assert_string_equal(hl_strbuf_str(&text), cases[i].text);
+		assert_int_equal(hl_filter_parse(&again, hl_strbuf_str(&text), &error), 0);
+		hl_filter_free(again);
+		hl_filter_free(f);
+		hl_strbuf_fini(&text);
+	}
+}
+
 static void filters_match_an_event(void **state)
 {
 	static const struct hl_event e = {.time_ns = 6400,
@@ -226,6 +253,7 @@ static void filters_match_an_event(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(errors_point_at_the_wrong_part),
+		cmocka_unit_test(the_text_of_a_filter_is_a_filter),
 		cmocka_unit_test(filters_match_an_event)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
