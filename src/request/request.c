@@ -138,6 +138,14 @@ static int add_default_view(struct hl_request *r, struct hl_request_error *why)
 	return hl_request_add_view(r, part) ? fail(why, -ENOMEM) : 0;
 }
 
+static int check_mapping(const struct hl_request *r, struct hl_request_error *why)
+{
+	bool given = r->mapping.name || r->mapping.by_address;
+
+	return given && !has_view(r, &hl_view_resident) ? refuse(why, "--mapping needs --resident")
+							: 0;
+}
+
 static int check_source(const struct hl_request *r, struct hl_request_error *why)
 {
 	return r->source.whole && !r->source.file ? refuse(why, "--whole-file needs --source FILE")
@@ -704,6 +712,8 @@ int hl_request_finish(
 	if (!err)
 		err = check_source(r, why);
 	if (!err)
+		err = check_mapping(r, why);
+	if (!err)
 		err = check_pool(r, why);
 	if (!err)
 		err = check_sort(r, why);
@@ -717,6 +727,7 @@ int hl_request_finish(
 void hl_request_fini(struct hl_request *r)
 {
 	hl_pattern_free(r->pool);
+	hl_pattern_free(r->mapping.name);
 	hl_vec_free(&r->suppressions);
 	hl_vec_free(&r->filters);
 	hl_vec_free(&r->folds);

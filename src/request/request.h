@@ -12,6 +12,7 @@
 #include "model/query/filter.h"
 #include "model/query/pattern.h"
 #include "model/query/time_spec.h"
+#include "model/views/resident.h"
 #include "model/blocks/block_list.h"
 #include "model/stack/flat_table.h"
 #include "model/stack/stack_rules.h"
@@ -88,6 +89,7 @@ struct hl_request {
 	/* Without a quantity, a view or a limit, the overview is shown and not the tree of the
 	 * peak: for people. */
 	bool overview;
+	struct hl_mapping_choice mapping; /* of --resident; zeroed: all */
 	struct {
 		const char *file; /* NULL: the view is not requested */
 		size_t file_len;
@@ -105,6 +107,8 @@ struct hl_request {
 
 /* Requests the view of a source file: "FILE" or "FILE:LINE". Returns NULL, or what is expected. */
 const char *hl_request_set_source(void *state, const char *value);
+/* Of the view of resident memory: a pattern of names, or an address. */
+const char *hl_request_set_mapping(void *state, const char *value);
 const char *hl_request_set_whole_file(void *state, const char *value);
 /* The row of the default quantity; `more` ends its help. */
 const char *hl_request_set_peak(void *state, const char *value);

@@ -176,6 +176,27 @@ const char *hl_request_set_source(void *state, const char *value)
 	return hl_request_add_view(r, part);
 }
 
+const char *hl_request_set_mapping(void *state, const char *value)
+{
+	struct hl_mapping_choice *c = &((struct hl_request *)state)->mapping;
+	struct hl_pattern_error error = {0};
+	struct hl_pattern *name;
+	char *end;
+
+	if (c->name || c->by_address)
+		return "one mapping only";
+	if (strncmp(value, "0x", 2) == 0) {
+		errno = 0;
+		c->address = strtoull(value + 2, &end, 16);
+		c->by_address = true;
+		return value[2] && !*end && !errno ? NULL : "an address such as 0x7f1200001000";
+	}
+	if (!value[0] || hl_pattern_new(&name, value, strlen(value), &error))
+		return "a name, a glob, /a regular expression/ or an address";
+	c->name = name;
+	return NULL;
+}
+
 const char *hl_request_set_whole_file(void *state, const char *value)
 {
 	((struct hl_request *)state)->source.whole = true;
@@ -391,6 +412,9 @@ const struct hl_opt hl_request_view_rows[] = {
 	{0, "source", "FILE[:LINE]",
 		"the lines of a source file with their bytes; FILE as in --group=file, or its end",
 		hl_request_set_source},
+	{0, "mapping", "NAME|ADDRESS",
+		"with --resident: only mappings of this name, or at 0xADDRESS",
+		hl_request_set_mapping},
 	{0, "whole-file", NULL, "with --source: also the lines without blocks",
 		hl_request_set_whole_file},
 	{0},

@@ -484,7 +484,7 @@ static void ask_resident(struct hl_model *m, uint64_t moment_ns)
 	struct hl_resident x;
 	uint64_t maps = 0, rss = 0;
 
-	if (hl_resident_at(&x, m, moment_ns, &all, points, FEW) == 0) {
+	if (hl_resident_at(&x, m, moment_ns, &all, NULL, points, FEW) == 0) {
 		for (size_t i = 0; i < x.n_groups; i++) {
 			maps += x.groups[i].maps;
 			rss += x.groups[i].use.rss;

@@ -11,45 +11,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 import web
 import tap
 
 heaplapse, mktrace, gen, steps = map(os.path.abspath, sys.argv[1:5])
 CONTROL = '/api/traces/1/control'
-
-
-class Program:
-    """A recorded program that does what the test says."""
-
-    def __init__(self, trace, *options):
-        self.trace = str(trace)
-        self.process = subprocess.Popen([heaplapse, 'record', '-q', '-o', self.trace, *options, '--', steps],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=web.ENV)
-        self.alloc(100)
-
-    def say(self, line):
-        self.process.stdin.write(line.encode() + b'\n')
-        self.process.stdin.flush()
-        self.process.stdout.readline()
-
-    def alloc(self, size):
-        self.say(f'alloc {size}')
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=web.TIMEOUT)
-        self.process.stdout.close()
-
-
-def wait_until(true, what):
-    until = time.monotonic() + web.TIMEOUT
-    while not true():
-        if time.monotonic() > until:
-            tap.case(False, what, 'it did not happen')
-            tap.finish()
-        time.sleep(0.02)
 
 
 def ctl(pid, *words):
@@ -63,7 +30,7 @@ def without_changing(status):
 
 
 def serve(trace, *more):
-    wait_until(lambda: pathlib.Path(trace).exists() and subprocess.run([heaplapse, 'info', trace], capture_output=True, env=web.ENV).returncode == 0,
+    web.wait_until(lambda: pathlib.Path(trace).exists() and subprocess.run([heaplapse, 'info', trace], capture_output=True, env=web.ENV).returncode == 0,
                'there is a trace')
     return web.Server(heaplapse, trace, *more)
 
@@ -111,7 +78,7 @@ def marks(server, program):
     tap.case(post(server, 'snapshot?label=second').status == 200, 'a snapshot with a label', '')
     program.end()
     with serve(program.trace) as other:
-        wait_until(lambda: not other.get('/api/traces').json()['traces'][0]['running'], 'the end')
+        web.wait_until(lambda: not other.get('/api/traces').json()['traces'][0]['running'], 'the end')
         found = other.get('/api/traces/1/timeline').json()['marks']
         tap.case([m['name'] for m in found if m.get('name')] == [label, 'second'], 'they are in the trace', found)
 
@@ -163,7 +130,7 @@ def other_file(program, tmp):
 
 
 with tempfile.TemporaryDirectory() as tmp:
-    program = Program(f'{tmp}/app.hlt')
+    program = web.Program(heaplapse, steps, f'{tmp}/app.hlt')
     with serve(program.trace) as server:
         pid = server.get('/api/traces').json()['traces'][0]['pid']
         states(server, program, pid)
@@ -178,7 +145,7 @@ with tempfile.TemporaryDirectory() as tmp:
         a = server.get(CONTROL).json()
         tap.case(not a['controllable'] and a['reason'] and a['status'] is None, 'it has ended', a)
         tap.case(post(server, 'pause').status == 409, 'a program that has ended', '')
-    program = Program(f'{tmp}/rotated.hlt')
+    program = web.Program(heaplapse, steps, f'{tmp}/rotated.hlt')
     with serve(program.trace) as server:
         rotated(server, program, server.get('/api/traces').json()['traces'][0]['pid'])
     program.end()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steps.c - allocates what its input says, so that a test knows the heap at any moment: "alloc
- * BYTES" keeps a block that step() makes, "free" frees the newest one. It answers each line with
- * "done".
+ * steps.c - allocates what its input says, so that a test knows the heap at any moment. Its lines:
+ * "alloc BYTES" keeps a block that step() makes, "free" frees the newest one, "churn N" makes and
+ * frees N blocks of many sizes. It answers each line with "done".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,12 @@ __attribute__((noinline)) static void *step(size_t bytes)
 	return block;
 }
 
+static void churn(unsigned long n)
+{
+	for (unsigned long i = 0; i < n; i++)
+		free(step(i * 7919 % 5003));
+}
+
 int main(void)
 {
 	static char in[4096], out[256];
@@ -33,6 +39,8 @@ int main(void)
 			kept[n_kept++] = step(strtoul(line + 6, NULL, 10)); /* LINE: main */
 		else if (strncmp(line, "free", 4) == 0 && n_kept > 0)
 			free(kept[--n_kept]);
+		else if (strncmp(line, "churn ", 6) == 0)
+			churn(strtoul(line + 6, NULL, 10));
 		puts("done");
 	}
 	return 0;

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -118,3 +119,34 @@ def events(server, path):
 
 def has_input(s, seconds):
     return bool(select.select([s], [], [], seconds)[0])
+
+
+class Program:
+    """A recorded program that does what the test says."""
+
+    def __init__(self, heaplapse, steps, trace, *options):
+        self.trace = str(trace)
+        self.process = subprocess.Popen([heaplapse, 'record', '-q', '-o', self.trace, *options, '--', steps],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)
+        self.alloc(100)
+
+    def say(self, line):
+        self.process.stdin.write(line.encode() + b'\n')
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+
+    def alloc(self, size):
+        self.say(f'alloc {size}')
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=TIMEOUT)
+        self.process.stdout.close()
+
+
+def wait_until(true, what):
+    until = time.monotonic() + TIMEOUT
+    while not true():
+        if time.monotonic() > until:
+            raise TimeoutError(what)
+        time.sleep(0.02)

@@ -236,7 +236,7 @@ static int find_maps(struct builder *b, uint64_t moment_ns)
 	struct hl_time_range all = hl_time_range_all(b->m);
 	int err;
 
-	err = hl_resident_at(&b->s->resident, b->m, moment_ns, &all, NULL, 0);
+	err = hl_resident_at(&b->s->resident, b->m, moment_ns, &all, NULL, NULL, 0);
 	if (err == -ENODATA) {
 		hl_resident_fini(&b->s->resident);
 		b->s->resident = (struct hl_resident){0};

@@ -39,6 +39,7 @@ struct resident_query {
 	struct hl_model *m;
 	struct hl_resident *x;
 	uint64_t moment_ns;
+	const struct hl_mapping_choice *only; /* NULL: all */
 	mappings now, next;
 	HL_VEC(struct group) groups;
 	struct hl_pair_map by_name; /* address of the name to group */
@@ -251,6 +252,17 @@ static void swap_mappings(mappings *a, mappings *b)
 	*b = was;
 }
 
+static bool is_chosen(const struct resident_query *q, const struct hl_map_entry *e)
+{
+	const struct hl_mapping_choice *c = q->only;
+
+	if (!c)
+		return true;
+	if (c->by_address)
+		return c->address >= e->start && c->address < e->end;
+	return hl_pattern_matches_path(c->name, *e->name ? e->name : "anonymous");
+}
+
 static int join_sample(struct resident_query *q, const struct hl_map_sample *s)
 {
 	size_t old = 0;
@@ -260,6 +272,8 @@ static int join_sample(struct resident_query *q, const struct hl_map_sample *s)
 	for (size_t i = 0; i < s->n && !err; i++) {
 		bool same;
 
+		if (!is_chosen(q, &s->maps[i]))
+			continue;
 		while (old < q->now.len && q->now.data[old].map.start < s->maps[i].start)
 			old++;
 		same = old < q->now.len && is_same(&q->now.data[old], &s->maps[i]);
@@ -425,10 +439,12 @@ static void complete_groups(struct resident_query *q)
 }
 
 int hl_resident_at(struct hl_resident *x, struct hl_model *m, uint64_t moment_ns,
-	const struct hl_time_range *range, struct hl_resident_point *points, size_t n_points)
+	const struct hl_time_range *range, const struct hl_mapping_choice *only,
+	struct hl_resident_point *points, size_t n_points)
 {
 	struct resident_query q = {.m = m,
 		.x = x,
+		.only = only,
 		.moment_ns = moment_ns,
 		.points = points,
 		.n_points = points ? n_points : 0};

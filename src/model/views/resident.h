@@ -10,6 +10,7 @@
 #define HL_MODEL_VIEWS_RESIDENT_H
 
 #include "model/model.h"
+#include "model/query/pattern.h"
 #include "model/views/live_timeline.h"
 
 /* In bytes. rss = dirty + clean; anonymous memory is a part of it. */
@@ -80,13 +81,21 @@ struct hl_resident {
 	struct hl_map_cursor *names; /* owns the names */
 };
 
+/* Which mappings are looked at; the others are as if they were not there. */
+struct hl_mapping_choice {
+	struct hl_pattern *name; /* "anonymous" is memory without a name; NULL: any */
+	bool by_address;         /* those that have this address */
+	uint64_t address;
+};
+
 /* As a moment: that of the sample with the most resident memory. */
 #define HL_RESIDENT_HIGHEST UINT64_MAX
-/* Reads the samples. *points gets n_points columns of the range; NULL: not needed. Returns 0, or
- * -errno with hl_model_error(); -ENODATA: the trace has no samples. The caller frees *x with
- * hl_resident_fini, after an error, too. */
+/* Reads the samples. only: NULL: all mappings. *points gets n_points columns of the range; NULL:
+ * not needed. Returns 0, or -errno with hl_model_error(); -ENODATA: the trace has no samples. The
+ * caller frees *x with hl_resident_fini, after an error, too. */
 int hl_resident_at(struct hl_resident *x, struct hl_model *m, uint64_t moment_ns,
-	const struct hl_time_range *range, struct hl_resident_point *points, size_t n_points);
+	const struct hl_time_range *range, const struct hl_mapping_choice *only,
+	struct hl_resident_point *points, size_t n_points);
 void hl_resident_fini(struct hl_resident *x);
 
 #endif

@@ -164,7 +164,8 @@ static void check_moment(const struct plain *p, struct hl_model *m, uint64_t mom
 	unsigned s = sample_at(p, moment);
 	uint64_t rss = 0, size = 0, at = 0, maps = 0;
 
-	assert_int_equal(hl_resident_at(&x, m, moment, range, points, HL_ARRAY_LEN(points)), 0);
+	assert_int_equal(
+		hl_resident_at(&x, m, moment, range, NULL, points, HL_ARRAY_LEN(points)), 0);
 	assert_int_equal(x.n_samples, SAMPLES);
 	assert_int_equal(x.time_ns, p->time[s]);
 	assert_int_equal(x.read_ns, s);
@@ -224,7 +225,7 @@ static void check_highest(
 	for (unsigned s = 1; s < SAMPLES; s++)
 		if (group_rss(p, s, NAMES) > group_rss(p, highest, NAMES))
 			highest = s;
-	assert_int_equal(hl_resident_at(&x, m, HL_RESIDENT_HIGHEST, all, NULL, 0), 0);
+	assert_int_equal(hl_resident_at(&x, m, HL_RESIDENT_HIGHEST, all, NULL, NULL, 0), 0);
 	assert_int_equal(x.time_ns, p->time[highest]);
 	assert_int_equal(x.peak_ns, p->time[highest]);
 	assert_int_equal(x.peak_rss, group_rss(p, highest, NAMES));
@@ -289,7 +290,7 @@ static void trace_without_samples_is_refused(void **state)
 		hl_writer_close(w);
 		m = open_model(path);
 		all = hl_time_range_all(m);
-		assert_int_equal(hl_resident_at(&x, m, 0, &all, NULL, 0), -ENODATA);
+		assert_int_equal(hl_resident_at(&x, m, 0, &all, NULL, NULL, 0), -ENODATA);
 		assert_non_null(strstr(hl_model_error(m), says[with]));
 		hl_resident_fini(&x);
 		hl_model_close(m);

@@ -25,9 +25,14 @@ static int run_resident(struct hl_plan *p, const struct hl_plan_part *part, stru
 	if (!x->points)
 		return -ENOMEM;
 	err = hl_resident_at(&x->resident, p->m, x->highest ? HL_RESIDENT_HIGHEST : moment, &all,
+		p->request->mapping.name || p->request->mapping.by_address ? &p->request->mapping
+									   : NULL,
 		x->points, x->n_points);
 	if (err)
 		return err;
+	if (!x->resident.peak_rss && !x->resident.n_groups && !x->resident.groups_gone)
+		hl_notes_put(&p->notes, HL_NOTE_WARNING,
+			"no sample has such a mapping: --resident lists them");
 	x->moment_ns = x->highest ? x->resident.time_ns : moment;
 	hl_result_set_moment(r, x->moment_ns, x->resident.before_damage);
 	return 0;

@@ -41,6 +41,8 @@ static const struct hl_opt_table log_tables[] = {
 	{hl_web_log_rows, 0}, {hl_request_budget_rows, REQUEST}, {0}};
 static const struct hl_opt_table source_tables[] = {
 	{hl_web_source_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
+static const struct hl_opt_table resident_tables[] = {
+	{hl_web_resident_rows, 0}, QUERY_TABLES, BUDGET_TABLES, {0}};
 static const struct hl_opt_table control_tables[] = {{hl_web_control_rows, 0}, {0}};
 static const struct hl_opt_table budget_tables[] = {{hl_request_budget_rows, REQUEST}, {0}};
 static const struct hl_opt_table export_tables[] = {{hl_web_export_rows, 0}, QUERY_TABLES, {0}};
@@ -48,17 +50,18 @@ static const struct hl_opt_table export_tables[] = {{hl_web_export_rows, 0}, QUE
 #define JSON  "application/json"
 #define TRACE "/api/traces/{trace}/"
 /* A view of `report`. */
-#define X(name_, renderer, option, help_)                                             \
-	{.method = "GET",                                                             \
-		.path = TRACE option,                                                 \
-		.help = help_,                                                        \
-		.equals = "report --json --" option,                                  \
-		.type = JSON,                                                         \
-		.tables = HL_VIEW_ID_##name_ == HL_VIEW_ID_timeline ? timeline_tables \
-			  : HL_VIEW_ID_##name_ == HL_VIEW_ID_blocks ? blocks_tables   \
-								    : view_tables,    \
-		.view = &hl_view_##name_,                                             \
-		.finish = hl_web_finish_report,                                       \
+#define X(name_, renderer, option, help_)                                               \
+	{.method = "GET",                                                               \
+		.path = TRACE option,                                                   \
+		.help = help_,                                                          \
+		.equals = "report --json --" option,                                    \
+		.type = JSON,                                                           \
+		.tables = HL_VIEW_ID_##name_ == HL_VIEW_ID_timeline   ? timeline_tables \
+			  : HL_VIEW_ID_##name_ == HL_VIEW_ID_blocks   ? blocks_tables   \
+			  : HL_VIEW_ID_##name_ == HL_VIEW_ID_resident ? resident_tables \
+								      : view_tables,    \
+		.view = &hl_view_##name_,                                               \
+		.finish = hl_web_finish_report,                                         \
 		.run = hl_web_run_report},
 
 const struct hl_web_endpoint hl_web_endpoints[] = {
@@ -346,6 +349,7 @@ static const struct {
 	{source_tables, "source"},
 	{curve_tables, "curve"},
 	{log_tables, "log"},
+	{resident_tables, "resident"},
 	{control_tables, "control"},
 	{budget_tables, "limits"},
 	{export_tables, "export"},

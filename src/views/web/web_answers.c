@@ -215,6 +215,17 @@ const struct hl_opt hl_web_flame_rows[] = {TREE_ROWS,
 const struct hl_opt hl_web_table_rows[] = {
 	{'g', "group", "GROUP", "a table by this group", set_group}, {0}};
 
+static const char *set_mapping(void *state, const char *value)
+{
+	return hl_request_set_mapping(&((struct hl_web_query *)state)->request, value);
+}
+
+const struct hl_opt hl_web_resident_rows[] = {
+	{0, "mapping", "NAME|ADDRESS", "only mappings of this name, or at 0xADDRESS", set_mapping},
+	{0, "width", "N", "the number of columns, from 1 to 4096 (default 200)", hl_web_set_width},
+	{0},
+};
+
 static const char *set_file(void *state, const char *value)
 {
 	struct hl_request *r = &((struct hl_web_query *)state)->request;

@@ -360,10 +360,9 @@ int hl_web_run_formats(struct hl_web_query *q);
 int hl_web_run_metrics(struct hl_web_query *q);
 int hl_web_run_asset(struct hl_web_query *q);
 int hl_web_run_events(struct hl_web_query *q);
-extern const struct hl_opt hl_web_control_rows[], hl_web_source_rows[];
+extern const struct hl_opt hl_web_control_rows[], hl_web_source_rows[], hl_web_resident_rows[];
 extern const struct hl_opt hl_web_log_rows[], hl_web_export_rows[], hl_web_table_rows[],
-	hl_web_blocks_rows[], hl_web_curve_rows[], hl_web_curves_rows[],
-	hl_web_timeline_rows[], hl_web_tree_rows[],
-	hl_web_flame_rows[];
+	hl_web_blocks_rows[], hl_web_curve_rows[], hl_web_curves_rows[], hl_web_timeline_rows[],
+	hl_web_tree_rows[], hl_web_flame_rows[];
 
 #endif
