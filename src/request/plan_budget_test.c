@@ -29,6 +29,9 @@ static const char *const requests[] = {
 	"filter=chain-length:>=2;leaks;top-down",
 	"growth=10%..60%;filter=fn:0x10",
 	"temporary;group=module",
+	"timeline;group=thread;filter=size:>=64",
+	"blocks;filter=life:<1ms",
+	"blocks;group=stack;filter=group-interval:>0",
 };
 
 /* When the work is stopped: at the n-th poll. */
@@ -116,6 +119,32 @@ static uint64_t digest_timeline(const struct hl_timeline_result *x)
 	return h;
 }
 
+static uint64_t digest_curves(const struct hl_curves_result *x)
+{
+	const struct hl_group_curves *c = &x->curves;
+	uint64_t h = 4;
+
+	for (size_t i = 0; i < c->n_points; i++)
+		h = hl_hash_u64(hl_hash_u64(h ^ c->total[i]) + c->others[i]);
+	for (size_t i = 0; i < c->table.n; i++)
+		h = mix(h, c->live + i * c->n_points, c->n_points * sizeof(*c->live));
+	return h;
+}
+
+static uint64_t digest_blocks(const struct hl_blocks_result *x)
+{
+	uint64_t h = mix_value(mix_value(5, &x->list.answer.total), &x->groups.answer.total);
+
+	for (size_t i = 0; i < x->list.n; i++)
+		h = hl_hash_u64(
+			hl_hash_u64(h ^ x->list.rows[i].cursor.rank) + x->list.rows[i].cursor.tie);
+	for (size_t i = 0; i < x->groups.n; i++) {
+		h = mix_value(h, &x->groups.rows[i].value);
+		h = hl_hash_u64(h ^ x->groups.rows[i].run.leaked_blocks);
+	}
+	return h;
+}
+
 static uint64_t digest(const struct hl_result *r)
 {
 	const struct hl_fragmentation *f = r->data;
@@ -126,6 +155,10 @@ static uint64_t digest(const struct hl_result *r)
 		return digest_threads(r->data);
 	if (r->part.view == &hl_view_timeline)
 		return digest_timeline(r->data);
+	if (r->part.view == &hl_view_curves)
+		return digest_curves(r->data);
+	if (r->part.view == &hl_view_blocks)
+		return digest_blocks(r->data);
 	if (r->part.view == &hl_view_fragmentation)
 		return mix_value(f->pages * 31 + f->sparse_pages, &f->live);
 	if (r->part.view == &hl_view_table || r->part.view == &hl_view_sites ||

@@ -183,6 +183,12 @@ def check_exports():
     run_ok('export', '-q', '-f', 'pprof', '-o', 'x', 'w.hlt')
     strings = gzip.decompress(pathlib.Path('x').read_bytes())
     case(re.search(b'allocation wrappers: [^\n]*mem_get', strings), 'export -f pprof: wrappers')
+    run_ok('export', '-q', '-f', 'pprof', '--no-wrappers', '-o', 'y', 'w.hlt')
+    for profile in 'x', 'y':
+        run_ok('import', '-q', '-f', '-o', f'{profile}.hlt', profile)
+        run_ok('export', '-q', '-f', 'collapsed', '-o', f'{profile}.txt', f'{profile}.hlt')
+    x, y = (pathlib.Path(name).read_text() for name in ('x.txt', 'y.txt'))
+    case('mem_get' in x and x == y, 'export -f pprof: wrappers do not matter to its samples', x[:500])
     for fmt in 'svg', 'html':
         run_ok('export', '-q', '-f', fmt, '-o', 'x', 'w.hlt')
         run_ok('export', '-q', '-f', fmt, '--full-stacks', '-o', 'y', 'w.hlt')
