@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* statics.cpp - objects with static storage that allocate before main; their sizes are known to statics_test.py. */
+/* statics.cpp - objects with static storage that allocate before main; their sizes are known to
+ * statics_test.py. */
 #include <cstddef>
 
-struct Buffer
-{
+struct Buffer {
 	char *data;
-	explicit Buffer(std::size_t size) : data(new char[size]) {}
+	explicit Buffer(std::size_t size) : data(new char[size])
+	{
+	}
 };
 
 static Buffer first(3000);
