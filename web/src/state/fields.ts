@@ -53,6 +53,8 @@ export const fields = {
   window: text('w'), // the part of the run that the time bar shows; '': all
   filter: text('f'), // the filter language of `report`
   group: word<Group>('g', GROUPS, 'site'),
+  grouped: word<'no' | 'stack'>('b', ['no', 'stack'], 'no'), // single blocks, or their stacks
+  graphs: word<'no' | 'yes'>('gr', ['no', 'yes'], 'yes'), // of stacks
   sort: text('s'), // a column, with - before it for the largest first
 };
 
