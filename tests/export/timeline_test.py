@@ -4,8 +4,8 @@
 Profiler's own program (profiler-cli), which imports both."""
 import collections, csv, io, json, os, subprocess, tempfile, time
 
-from npm_packages import node_program
 from viewers import export, grouped, make_traces, npm, programs, record_several, report, run, run_ok, stacks, total
+from npm_packages import node_program
 import tap
 
 QUESTIONS = ([], ['--allocated'], ['--leaks'], ['--peak'], ['--temporary'], ['--growth', '20%..70%'], ['--range', '..40%'],
