@@ -3,8 +3,16 @@
 // their progress; the last event is the answer. Aborting the request cancels the query on the server.
 
 import { type EventText, readEvents } from './event_stream';
-import { type AskOptions, type Outcome, type Progress, queryText, type Request, type Source } from './source';
-import type { Change, Trace } from './types';
+import {
+  type AskOptions,
+  type Outcome,
+  type Params,
+  type Progress,
+  queryText,
+  type Request,
+  type Source,
+} from './source';
+import type { Change, Control, Trace } from './types';
 
 const NO_SERVER = 'the server does not answer; is heaplapse serve still running?';
 const KINDS = ['trace', 'grown', 'ended', 'replaced', 'failed'] as const;
@@ -50,6 +58,17 @@ export class HttpSource implements Source {
       document.removeEventListener('visibilitychange', update);
       events?.close();
     };
+  }
+
+  async control(trace: number, verb: string, params: Params): Promise<Outcome<Control>> {
+    try {
+      const address = this.address(trace, { view: `control/${verb}`, params });
+      const response = await fetch(address, { method: 'POST', headers: { Accept: 'application/json' } });
+      if (!response.ok) return await refusal(response);
+      return { ok: true, value: await response.json(), notes: [] };
+    } catch {
+      return { ok: false, error: NO_SERVER, status: 0 };
+    }
   }
 
   address(trace: number, request: Request): string {

@@ -19,6 +19,14 @@ export interface Totals {
   peak_time_ns: number | null;
 }
 
+// Whether the recording of a running program can be controlled, and its state.
+export interface Control {
+  controllable: boolean;
+  reason: string | null;
+  state: 'recording' | 'paused' | 'stopped' | null;
+  pending: string | null;
+}
+
 // A row of /api/traces. A trace that cannot be read has only id, trace, deleted and error.
 export interface Trace {
   id: number;
@@ -33,6 +41,8 @@ export interface Trace {
   running?: boolean;
   complete?: boolean;
   totals?: Totals;
+  session?: number | null;
+  control?: Control;
 }
 
 // An event about a trace (/api/events).

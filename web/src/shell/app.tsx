@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { connected, problem, shownRequest, state, trace, traces } from '../state/store';
 import { requestOf } from '../views/use_view';
 import { findView } from '../views/views';
+import { Controls } from './controls';
 import { Header } from './header';
 import { SelectionBar } from './selection_bar';
 import { Tabs } from './tabs';
@@ -44,6 +45,7 @@ function Trace() {
   return (
     <>
       <div class="controls">
+        <Controls />
         <Tabs view={view} />
         <SelectionBar view={view} />
         <Timebar />

@@ -4,7 +4,13 @@
 import type { Request } from '../data/source';
 
 // Endpoints that are no option of `report`, and the options that they stand for.
-const OPTIONS: Record<string, string[]> = { tree: [], flame: [], curve: ['--timeline'] };
+const OPTIONS: Record<string, string[]> = {
+  tree: [],
+  flame: [],
+  curve: ['--timeline'],
+  source: [],
+  processes: ['-g', 'process'],
+};
 // Parameters that have no option, or mean only how much is sent.
 const NOT_OPTIONS = new Set(['width', 'bottom-up', 'folded', 'max-rows', 'max-bytes']);
 // Their value is attached: --temporary D would take D as a file.
@@ -21,6 +27,7 @@ export function commandOf(trace: string, request: Request): string {
 }
 
 function optionWords(key: string, value: string | number | true): string[] {
+  if (key === 'file') return ['--source', String(value)];
   if (value === true) return [`--${key}`];
   return ATTACHED.has(key) ? [`--${key}=${value}`] : [`--${key}`, String(value)];
 }

@@ -55,6 +55,8 @@ export const fields = {
   group: word<Group>('g', GROUPS, 'site'),
   grouped: word<'no' | 'stack'>('b', ['no', 'stack'], 'no'), // single blocks, or their stacks
   graphs: word<'no' | 'yes'>('gr', ['no', 'yes'], 'yes'), // of stacks
+  file: text('file'), // of the view of sources
+  whole: word<'' | 'yes'>('whole', ['', 'yes'], ''), // the whole file
   sort: text('s'), // a column, with - before it for the largest first
 };
 

@@ -2,11 +2,14 @@
 // views.ts - the views of the page, in the order of their tabs. A view is a directory and a row here.
 
 import { blocks } from './blocks/blocks';
+import { memory } from './memory/memory';
 import { overview } from './overview/overview';
+import { processes } from './processes/processes';
+import { source } from './source/source_view';
 import { table } from './table/table';
 import type { View } from './view';
 
-export const views: readonly View[] = [overview, table, blocks];
+export const views: readonly View[] = [overview, table, blocks, source, memory, processes];
 
 export function findView(key: string): View {
   return views.find(view => view.key === key) ?? overview;
