@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // views.ts - the views of the page, in the order of their tabs. A view is a directory and a row here.
 
+import { overTime } from './over_time/over_time';
 import { overview } from './overview/overview';
 import { table } from './table/table';
 import type { View } from './view';
 
-export const views: readonly View[] = [overview, table];
+export const views: readonly View[] = [overview, table, overTime];
 
 export function findView(key: string): View {
   return views.find(view => view.key === key) ?? overview;
