@@ -56,6 +56,10 @@ const commands = {
     const r = await page.locator(where).boundingBox();
     await page.mouse.click(r.x + at[0] * r.width, r.y + at[1] * r.height);
   },
+  async move({ where, at }) {
+    const r = await page.locator(where).first().boundingBox();
+    await page.mouse.move(r.x + at[0] * r.width, r.y + at[1] * r.height);
+  },
   async wheel({ where, at, by }) {
     const r = await page.locator(where).boundingBox();
     await page.mouse.move(r.x + at[0] * r.width, r.y + at[1] * r.height);

@@ -18,12 +18,17 @@ const ATTACHED = new Set(['temporary']);
 
 export function commandOf(trace: string, request: Request): string {
   const [view, group] = request.view.split('/');
-  const words = ['heaplapse', 'report', ...(OPTIONS[view!] ?? (view === 'table' ? ['-g', group!] : [`--${view}`]))];
+  const words = ['heaplapse', 'report', ...optionsOf(view!, group)];
   for (const [key, value] of Object.entries(request.params)) {
     if (NOT_OPTIONS.has(key)) continue;
     for (const one of Array.isArray(value) ? value : [value]) words.push(...optionWords(key, one));
   }
   return [...words, trace].map(quote).join(' ');
+}
+
+function optionsOf(view: string, group: string | undefined): string[] {
+  const options = OPTIONS[view] ?? (view === 'table' ? [] : [`--${view}`]);
+  return group === undefined ? options : [...options, '-g', group];
 }
 
 function optionWords(key: string, value: string | number | true): string[] {

@@ -11,6 +11,7 @@ test('commands that print what the page shows', () => {
     of('table/site', { allocated: true, range: '1s..2s' }),
     'heaplapse report -g site --allocated --range 1s..2s app.hlt',
   );
+  equal(of('timeline/size', { limit: 5 }), 'heaplapse report --timeline -g size --limit 5 app.hlt');
   equal(of('sites', { temporary: '1ms', width: 800 }), 'heaplapse report --sites --temporary=1ms app.hlt');
 });
 

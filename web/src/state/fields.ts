@@ -28,6 +28,17 @@ function number(key: string, initial: number): Field<number> {
   return { key, initial, parse: s => (/^[1-9]\d{0,8}$/.test(s) ? Number(s) : undefined), write: String };
 }
 
+// Names, one on each line.
+function names(key: string): Field<readonly string[]> {
+  const none: readonly string[] = [];
+  return {
+    key,
+    initial: none,
+    parse: s => (s && s.length <= TEXT_MAX ? s.split('\n') : none),
+    write: list => list.join('\n'),
+  };
+}
+
 export const GROUPS = [
   'site',
   'function',
@@ -44,6 +55,10 @@ export const GROUPS = [
 ] as const;
 export type Group = (typeof GROUPS)[number];
 
+// How the view over-time shows its rows.
+export type Form = 'stacked' | 'lines' | 'table';
+export const FORMS: readonly Form[] = ['stacked', 'lines', 'table'];
+
 export const fields = {
   trace: number('r', 1),
   view: text('v', 'overview'), // a key of views.ts
@@ -58,6 +73,10 @@ export const fields = {
   file: text('file'), // of the view of sources
   whole: word<'' | 'yes'>('whole', ['', 'yes'], ''), // the whole file
   sort: text('s'), // a column, with - before it for the largest first
+  form: word<Form>('of', FORMS, 'stacked'), // of the view over-time
+  limit: number('on', 10), // rows of the view over-time; the others are shown as one
+  hidden: names('oh'), // rows that the view over-time does not draw
+  plotted: names('tp'), // rows of the table that are drawn above it
 };
 
 type Fields = typeof fields;
@@ -81,8 +100,8 @@ export function parseState(hash: string): State {
 export function writeState(state: State): string {
   const parts: string[] = [];
   for (const [name, field] of rows) {
-    if (state[name] === field.initial) continue;
-    parts.push(`${field.key}=${escapeValue(field.write(state[name]))}`);
+    const value = field.write(state[name]);
+    if (value !== field.write(field.initial)) parts.push(`${field.key}=${escapeValue(value)}`);
   }
   return parts.length ? `#${parts.join('&')}` : '';
 }

@@ -20,6 +20,12 @@ test('an address with other values is as without them', () => {
   equal(parseState(`#f=${'x'.repeat(5000)}`).filter, '');
 });
 
+test('names may have any character', () => {
+  const state = { ...initialState, hidden: ['a&b', 'operator new', '<c>'] };
+  deepEqual(parseState(writeState(state)).hidden, state.hidden);
+  equal(writeState({ ...initialState, plotted: [] }), '');
+});
+
 test('keys of fields are different', () => {
   const keys = Object.values(fields).map(field => field.key);
   equal(new Set(keys).size, keys.length);

@@ -3,13 +3,14 @@
 
 import { blocks } from './blocks/blocks';
 import { memory } from './memory/memory';
+import { overTime } from './over_time/over_time';
 import { overview } from './overview/overview';
 import { processes } from './processes/processes';
 import { source } from './source/source_view';
 import { table } from './table/table';
 import type { View } from './view';
 
-export const views: readonly View[] = [overview, table, blocks, source, memory, processes];
+export const views: readonly View[] = [overview, table, overTime, blocks, source, memory, processes];
 
 export function findView(key: string): View {
   return views.find(view => view.key === key) ?? overview;

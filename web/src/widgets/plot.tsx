@@ -13,6 +13,7 @@ export interface Curve {
   times: number[]; // ns, ascending
   values: (number | null)[]; // null: not known
   stepped: boolean; // a value holds until the next time
+  points?: boolean; // each value is marked
 }
 
 interface Props {
@@ -76,7 +77,7 @@ function seriesOf(curve: Curve, color: (name: string) => string): uPlot.Series {
   return {
     stroke: color(curve.color),
     width: 1.5,
-    points: { show: false },
+    points: { show: curve.points ?? false },
     spanGaps: false,
     ...(curve.fill ? { fill: color(curve.fill) } : {}),
     ...(curve.stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // overlay.tsx - what a user does with the time bar: drag to select, click for a moment, drag or arrow keys at the ends,
-// wheel to zoom. It is placed over the curves.
+// wheel to zoom. It is placed over curves of the visible time: those of the time bar, and those of views.
 
 import { useRef, useState } from 'preact/hooks';
-import { curve, go, run } from '../../state/store';
+import { go, run } from '../../state/store';
 import { roundTime, type Span, writeTime } from '../../state/time';
-import { bytesText, durationText } from '../../text/text';
+import { durationText } from '../../text/text';
 import { type Grip, gripAt, shareOf, timeAt, zoom } from './span';
 import { defaultMoment, select, selected, show, visible } from './use_time';
 
@@ -23,10 +23,23 @@ interface Drag {
   followed: number;
 }
 
-export function Overlay() {
+// A place of the pointer: shares of the width and of the height, from the upper left corner.
+export interface Point {
+  ns: number;
+  x: number;
+  y: number;
+}
+
+interface Props {
+  testid: string;
+  cursorText: (point: Point) => string;
+  onPoint?: ((point: Point | null) => void) | undefined;
+}
+
+export function Overlay({ testid, cursorText, onPoint }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const drag = useRef<Drag | null>(null);
-  const [pointer, setPointer] = useState<number | null>(null);
+  const [pointer, setPointer] = useState<Point | null>(null);
   const [dragged, setDragged] = useState<Span | null>(null);
   const span = dragged ?? selected.value;
   const view = visible.value;
@@ -34,6 +47,14 @@ export function Overlay() {
   const shareAt = (event: MouseEvent) => {
     const r = box.current!.getBoundingClientRect();
     return (event.clientX - r.left) / Math.max(1, r.width);
+  };
+  const point = (event: MouseEvent | null) => {
+    const r = box.current!.getBoundingClientRect();
+    const x = event && Math.min(1, Math.max(0, shareAt(event)));
+    const found =
+      event && x !== null ? { ns: timeAt(x, view), x, y: (event.clientY - r.top) / Math.max(1, r.height) } : null;
+    setPointer(found);
+    onPoint?.(found);
   };
   const nsAt = (event: MouseEvent) => roundTime(timeAt(shareAt(event), view), view.to - view.from);
 
@@ -46,7 +67,7 @@ export function Overlay() {
     drag.current = { grip, anchor, startX: event.clientX, moved: false, pushed: false, followed: 0 };
   };
   const onPointerMove = (event: PointerEvent) => {
-    setPointer(shareAt(event));
+    point(event);
     const d = drag.current;
     if (!d) return;
     d.moved ||= Math.abs(event.clientX - d.startX) >= CLICK_PX;
@@ -75,7 +96,7 @@ export function Overlay() {
     <div
       class="overlay"
       ref={box}
-      data-testid="timebar"
+      data-testid={testid}
       onPointerDown={onPointerDown}
       onPointerMove={onPointerMove}
       onPointerUp={onPointerUp}
@@ -83,13 +104,13 @@ export function Overlay() {
         drag.current = null;
         setDragged(null);
       }}
-      onPointerLeave={() => setPointer(null)}
+      onPointerLeave={() => point(null)}
       onWheel={onWheel}
     >
       <Marks view={view} />
       {span && <Selected span={span} view={view} />}
       <Handles span={span} view={view} />
-      {pointer !== null && <Cursor share={pointer} view={view} />}
+      {pointer && <Cursor point={pointer} text={cursorText(pointer)} />}
     </div>
   );
 }
@@ -179,15 +200,10 @@ function markTime(mark: { name: string; time_ns: number }): string {
   return first === mark && /^[\w-]+$/.test(mark.name) ? `@mark:${mark.name}` : writeTime(mark.time_ns);
 }
 
-function Cursor({ share, view }: { share: number; view: Span }) {
-  const ns = Math.round(timeAt(share, view));
-  const column = curve.value?.columns.find(one => one.from_ns <= ns && ns <= one.to_ns);
+function Cursor({ point, text }: { point: Point; text: string }) {
   return (
-    <div class={`cursor${share > 0.7 ? ' left' : ''}`} style={{ left: percent(Math.min(1, Math.max(0, share))) }}>
-      <span>
-        {durationText(ns)}
-        {column && `, at most ${bytesText(column.max_live_bytes)}`}
-      </span>
+    <div class={`cursor${point.x > 0.7 ? ' left' : ''}`} style={{ left: percent(point.x) }}>
+      <span>{text}</span>
     </div>
   );
 }

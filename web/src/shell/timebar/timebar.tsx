@@ -7,9 +7,9 @@ import type { Curve as CurveAnswer } from '../../data/types';
 import { QUANTITY_NAMES } from '../../state/quantity';
 import { curve, following, go, question, revision, run, running, state } from '../../state/store';
 import { bytesText, durationText } from '../../text/text';
-import { type Curve, PLOT_LEFT, PLOT_RIGHT, Plot } from '../../widgets/plot';
+import type { Curve } from '../../widgets/plot';
 import { useWidth } from '../../widgets/use_width';
-import { Overlay } from './overlay';
+import { type Point, TimePlot } from './time_plot';
 import { selected, show, visible } from './use_time';
 
 const HEIGHT = 132;
@@ -19,15 +19,11 @@ export function Timebar() {
   const width = useWidth(box);
   const shown = useCurve(width);
   const curves = useMemo(() => (shown ? curvesOf(shown) : []), [shown]);
-  const { from, to } = visible.value;
   return (
     <section class="timebar" aria-label="Time selection">
       <Tools />
-      <div class="timebar-plot" ref={box} style={{ height: `${HEIGHT}px` }}>
-        <Plot curves={curves} from={from} to={to} width={width} height={HEIGHT} label={labelOf(shown)} />
-        <div class="overlay-box" style={{ left: `${PLOT_LEFT}px`, right: `${PLOT_RIGHT}px` }}>
-          <Overlay />
-        </div>
+      <div ref={box}>
+        <TimePlot testid="timebar" curves={curves} height={HEIGHT} label={labelOf(shown)} cursorText={cursorText} />
       </div>
     </section>
   );
@@ -74,6 +70,12 @@ function labelOf(answer: CurveAnswer | null): string {
   if (!answer) return 'live heap over time';
   const most = answer.columns.reduce((max, column) => Math.max(max, column.max_live_bytes), 0);
   return `live heap over time: at most ${bytesText(most)} in ${durationText(answer.duration_ns)}`;
+}
+
+function cursorText({ ns }: Point): string {
+  const at = Math.round(ns);
+  const column = curve.value?.columns.find(one => one.from_ns <= at && at <= one.to_ns);
+  return `${durationText(at)}${column ? `, at most ${bytesText(column.max_live_bytes)}` : ''}`;
 }
 
 function Tools() {
