@@ -3,7 +3,9 @@
  * overview_json.c - the most important facts of a trace, as JSON.
  */
 #include "model/overview/verdicts.h"
+#include "model/totals/short_lived.h"
 #include "model/views/interpreter.h"
+#include "util/safe_text.h"
 #include "views/json/json_internal.h"
 
 static void key_null(struct hl_json *j, const char *key)
@@ -22,6 +24,8 @@ static const char *state_name(enum hl_overview_state state)
 
 static void json_headline(struct hl_json *j, struct hl_model *m, const struct hl_overview *o)
 {
+	char bound[HL_TEXT_SIZE_MAX];
+
 	hl_json_key_u64(j, "duration_ns", hl_model_end_ns(m));
 	if (o->estimated)
 		hl_json_key_bool(j, "estimated", true);
@@ -40,6 +44,8 @@ static void json_headline(struct hl_json *j, struct hl_model *m, const struct hl
 	hl_json_key_string(j, "short_lived", state_name(o->short_state));
 	if (o->short_state == HL_OVERVIEW_KNOWN) {
 		hl_json_key_u64(j, "short_lived_below_ns", o->short_bound_ns);
+		hl_json_key_string(j, "short_lived_below",
+			hl_short_lived_bound_text(bound, o->short_bound_ns));
 		hl_json_key_u64(j, "short_lived_blocks", o->short_blocks);
 		hl_json_key_u64(j, "short_lived_of_blocks", o->short_of);
 	}

@@ -79,7 +79,7 @@ def overview(b, server, traces):
                  [o['peak_bytes'], o['end_bytes'], o['allocated_blocks'], o['resident_bytes']], f'{trace}: figures', (shown, o))
         tap.case([t.split(' ▲ ')[-1].removesuffix(' show').removeprefix('▲').strip() for t in b.texts('.verdicts li')] ==
                  [v['text'] for v in o['verdicts']], f'{trace}: verdicts', b.texts('.verdicts li'))
-        for name, by in (('held', 'bytes'), ('left', 'bytes'), ('growing', 'bytes'), ('churning', 'blocks')):
+        for name, by in (('held', 'bytes'), ('left', 'bytes'), ('growing', 'bytes'), ('churning', 'bytes')):
             found = [v for v, _ in rows(b, f'[data-list={name}]')]
             tap.case(found == [r[by] for r in o[name]['rows']], f'{trace}: list {name}', (found, o[name]))
         info = o['allocated_blocks']

@@ -37,7 +37,7 @@ function bytesFigure(bytes: number | null) {
 }
 
 export function Figures({ value }: { value: OverviewAnswer }) {
-  const ended = value.end_is_leaked ? 'Leaked' : 'Live at the end';
+  const ended = value.end_is_leaked ? 'Not freed' : 'Live at the end';
   return (
     <dl class="figures">
       <Figure id="peak" title="Peak" {...bytesFigure(value.peak_bytes)}>
@@ -65,7 +65,7 @@ export function Figures({ value }: { value: OverviewAnswer }) {
 }
 
 function ShortLived({ value }: { value: OverviewAnswer }) {
-  const { short_lived, short_lived_blocks = 0, short_lived_of_blocks = 0, short_lived_below_ns = 0 } = value;
+  const { short_lived, short_lived_blocks = 0, short_lived_of_blocks = 0, short_lived_below = '' } = value;
   if (short_lived !== 'known')
     return (
       <Figure id="short_lived" title="Short-lived" value={null} text={short_lived}>
@@ -80,7 +80,7 @@ function ShortLived({ value }: { value: OverviewAnswer }) {
       text={percentText(short_lived_blocks, short_lived_of_blocks)}
       hint={plural(short_lived_blocks, 'block')}
     >
-      of allocations live less than {durationText(short_lived_below_ns)}
+      of allocations live less than {short_lived_below}
     </Figure>
   );
 }

@@ -29,7 +29,7 @@ export const LISTS: readonly ListDefinition[] = [
   },
   {
     key: 'left',
-    title: value => (value.end_is_leaked ? 'Leaked' : 'Live at the end'),
+    title: value => (value.end_is_leaked ? 'Not freed' : 'Live at the end'),
     empty: 'nothing is left at the end',
     trend: liveTrend,
     place: { quantity: 'leaked', time: '' },
@@ -43,11 +43,11 @@ export const LISTS: readonly ListDefinition[] = [
   },
   {
     key: 'churning',
-    title: () => 'Churning, by blocks',
+    title: () => 'Churning, by bytes',
     empty: 'no site allocates much more than it holds',
-    unit: 'blocks',
+    unit: 'bytes',
     trend: row => row.allocated_blocks_over_time,
-    place: { quantity: 'allocated', unit: 'blocks', time: '' },
+    place: { quantity: 'allocated', unit: 'bytes', time: '' },
   },
 ];
 

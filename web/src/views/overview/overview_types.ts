@@ -8,6 +8,7 @@ export interface OverviewRow extends Frame {
   blocks: number;
   allocated_blocks: number;
   short_lived_blocks?: number;
+  caller?: (Frame & { percent: number }) | null; // the call that most of the row comes from
   live_bytes_over_time?: (number | null)[];
   allocated_blocks_over_time?: (number | null)[];
 }
@@ -39,7 +40,7 @@ export interface OverviewAnswer extends Answer {
   allocated_bytes: number;
   allocated_blocks: number;
   short_lived: 'known' | 'not known' | 'left out';
-  short_lived_below_ns?: number;
+  short_lived_below?: string; // "about 100 us"
   short_lived_blocks?: number;
   short_lived_of_blocks?: number;
   resident_bytes: number | null;

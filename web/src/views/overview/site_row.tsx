@@ -8,7 +8,7 @@ import { FrameName } from '../../widgets/frame_name';
 import { Sparkline } from '../../widgets/sparkline';
 
 interface Props {
-  row: Frame & { bytes: number; blocks: number };
+  row: Frame & { bytes: number; blocks: number; caller?: (Frame & { percent: number }) | null };
   unit: Unit;
   total: number;
   trend: (number | null)[] | undefined;
@@ -30,6 +30,11 @@ export function SiteRow({ row, unit, total, trend, href }: Props) {
         <a href={href}>
           <FrameName frame={row} />
         </a>
+        {row.caller && (
+          <small class="caller">
+            {row.caller.percent < 99.5 && `${row.caller.percent} % `}from <FrameName frame={row.caller} />
+          </small>
+        )}
       </th>
     </tr>
   );
