@@ -58,6 +58,10 @@ def source(b, server, trace):
     b.click('#whole')
     b.ready()
     tap.case(b.look('document.querySelectorAll("#lines tbody tr").length') == answer['total_lines'], 'source: the whole file', '')
+    b.open(server, 'v=table')
+    b.click('#rows .to-source')
+    b.ready()
+    tap.case(b.look('document.querySelectorAll("#lines tbody tr.used").length') > 0, 'source: opens from a row of the table', '')
     b.open(server, 'v=source&file=nothing.c')
     tap.case('no stack of the trace' in text_of(b, '.failure'), 'source: a file that is not there', text_of(b, '.failure'))
 

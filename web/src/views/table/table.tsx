@@ -2,7 +2,7 @@
 // table.tsx - a flat table of any group: each block is in one row.
 
 import { GROUPS, type Group } from '../../state/fields';
-import { go, question, state } from '../../state/store';
+import { go, linkTo, question, state } from '../../state/store';
 import { countText, exactBytesText, percentText, plural, unitText } from '../../text/text';
 import { AnswerBox } from '../../widgets/answer_box';
 import { Bar } from '../../widgets/bar';
@@ -97,6 +97,11 @@ function Row({ row, part, total }: { row: TableRow; part: number; total: number 
       </td>
       <th scope="row" class="name">
         {row.name}
+        {row.file && (
+          <a class="to-source" href={linkTo({ view: 'source', file: row.file })} title={`the lines of ${row.file}`}>
+            source
+          </a>
+        )}
       </th>
     </tr>
   );
