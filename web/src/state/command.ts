@@ -6,18 +6,24 @@ import type { Request } from '../data/source';
 // Endpoints that are no option of `report`, and the options that they stand for.
 const OPTIONS: Record<string, string[]> = { tree: [], flame: [], curve: ['--timeline'] };
 // Parameters that have no option, or mean only how much is sent.
-const NOT_OPTIONS = new Set(['width', 'bottom-up', 'folded', 'max-rows', 'max-bytes']);
+const NOT_OPTIONS = new Set(['width', 'bottom-up', 'folded', 'max-rows', 'max-bytes', 'function']);
 // Their value is attached: --temporary D would take D as a file.
 const ATTACHED = new Set(['temporary']);
 
 export function commandOf(trace: string, request: Request): string {
   const [view, group] = request.view.split('/');
   const words = ['heaplapse', 'report', ...(OPTIONS[view!] ?? (view === 'table' ? ['-g', group!] : [`--${view}`]))];
+  if (view === 'tree' || view === 'flame') words.push(...treeWords(request));
   for (const [key, value] of Object.entries(request.params)) {
     if (NOT_OPTIONS.has(key)) continue;
     for (const one of Array.isArray(value) ? value : [value]) words.push(...optionWords(key, one));
   }
   return [...words, trace].map(quote).join(' ');
+}
+
+// `report` begins at the allocating frames and folds libraries, the endpoints do neither.
+function treeWords({ params }: Request): string[] {
+  return [...(params['bottom-up'] ? [] : ['--top-down']), ...(params.folded ? [] : ['--full-stacks'])];
 }
 
 function optionWords(key: string, value: string | number | true): string[] {
