@@ -75,6 +75,7 @@ struct hl_request {
 	HL_VEC(struct hl_request_part) parts; /* empty: a tree, or an overview, see below */
 	bool top_down, full_stacks, no_wrappers, sorted, min_given, limit_given;
 	hl_request_texts folds, alloc_functions; /* see stack_rules.h */
+	const char *from_function; /* of a tree: see hl_tree_opts.from; NULL: whole stacks */
 	enum hl_sort sort;
 	const char *sort_value; /* as it was given */
 	/* Of a list of single blocks. */

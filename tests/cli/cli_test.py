@@ -141,6 +141,10 @@ def info(good):
     text = run('info', good).stdout
     check(b'\x1b' not in text and b'4.6 KiB' in text, str(text))
 
+# lib.so and other.so are of no program here.
+OWNERS = {'0x1000': 'library', '0x2010': 'library', '0x1010': 'library', '0x1020': 'library', 'calloc': 'called', 'malloc': 'called',
+          'operator new': 'called', '[jit 0x7f0000001000]': 'unknown', '[...]': 'unknown', '[no stack]': 'unknown'}
+
 def flatten_tree(nodes):
     paths = []
     for n in nodes:
@@ -166,13 +170,14 @@ def tree(good):
         ('0x1000', '[...]', '0x1020', 'operator new'): (0, 1, 0, 1, None),
         ('[no stack]',): (200, 1, 200, 1, None)}, str(seen))
     first = t['nodes'][0]
-    check(list(first) == ['parent', 'function', 'file', 'line', 'module', 'inlined', 'bytes', 'blocks', 'self_bytes',
+    check(list(first) == ['parent', 'function', 'file', 'line', 'module', 'owner', 'inlined', 'bytes', 'blocks', 'self_bytes',
                           'self_blocks', 'site_bytes', 'site_blocks'], str(list(first)))
     sites = {p: n['site_bytes'] for p, n in flatten_tree(t['nodes']) if n['site_blocks']}
     check(sites == {('0x1000', '0x2010'): 3000, ('0x1000', '0x1010'): 1000, ('0x1000', '0x1010', '[jit 0x7f0000001000]'): 500,
                     ('0x1000', '[...]', '0x1020'): 0, ('[no stack]',): 200}, str(sites))
     check(all(n['parent'] is None or n['parent'] < i for i, n in enumerate(t['nodes'])), 'a parent stands before its children')
     check(first['file'] is None and first['line'] == 0 and first['inlined'] is False, str(first))
+    check({n['function']: n['owner'] for n in t['nodes']} == OWNERS, str(t['nodes']))
 
     def totals(*args):
         r = json.loads(run('report', '--json', *args, good).stdout)

@@ -192,6 +192,14 @@ int hl_tree_add_call(struct hl_tree_builder *b, uint32_t node, uint32_t *at)
 	return err || ref.frame == HL_NODE_NONE ? err : hl_tree_find_or_add_child(b, *at, ref, at);
 }
 
+bool hl_tree_begins_at(struct hl_tree_builder *b, uint32_t frame)
+{
+	const struct hl_frame *f = hl_model_frame(b->m, frame);
+
+	return strcmp(f->function, b->opts->from) == 0 ||
+	       (f->entry && strcmp(f->entry, b->opts->from) == 0);
+}
+
 /* Moves a place down the frames of one recorded node. */
 static int add_frames(struct hl_tree_builder *b, uint32_t node, struct place *p)
 {
@@ -199,8 +207,11 @@ static int add_frames(struct hl_tree_builder *b, uint32_t node, struct place *p)
 	size_t n = 0;
 	int err = hl_model_node_frames(b->m, node, &refs, &n);
 
-	for (size_t i = 0; i < n && !err; i++)
+	for (size_t i = 0; i < n && !err; i++) {
+		if (b->opts->from && p->at == 0 && !hl_tree_begins_at(b, refs[i].frame))
+			continue;
 		err = add_frame_at(b, refs[i], p);
+	}
 	return err;
 }
 
@@ -482,6 +493,10 @@ static int build_tree(struct hl_tree *t, struct hl_model *m, const struct hl_ans
 		b.memo = calloc((size_t)hl_model_n_nodes(m) + 1, sizeof(*b.memo));
 		err = b.memo ? 0 : -ENOMEM;
 	}
+	if (!err && opts->from && opts->inverted) {
+		b.starts = calloc((size_t)hl_model_n_nodes(m) + 1, sizeof(*b.starts));
+		err = b.starts ? 0 : -ENOMEM;
+	}
 	if (!err && opts->omit_runtime_frames)
 		err = hl_runtime_frames_find(&b.runtime, m, a);
 	if (!err && d)
@@ -493,6 +508,7 @@ static int build_tree(struct hl_tree *t, struct hl_model *m, const struct hl_ans
 	free(b.innermost);
 	free(b.run_lengths);
 	free(b.memo);
+	free(b.starts);
 	hl_pair_map_fini(&b.families);
 	hl_pair_map_fini(&b.group_runs);
 	hl_pair_map_fini(&b.in_group);

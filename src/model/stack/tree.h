@@ -54,6 +54,9 @@ struct hl_tree_opts {
 	bool with_sites;            /* not inverted, nothing omitted: fill `site` */
 	bool omit_runtime_frames;   /* omit frames before main (runtime_frames.h) if a stack has
 				       others */
+	const char *from; /* each stack begins at its outermost frame of this function; inverted:
+			     it has only that frame and its callers. Not with `with_sites`.
+			     Stacks without it have no frames. NULL: whole stacks */
 };
 
 int hl_tree_build(struct hl_tree *t, struct hl_model *m, const struct hl_answer *a,

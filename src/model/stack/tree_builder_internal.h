@@ -21,6 +21,13 @@ struct hl_tree_run {
 	bool known;
 };
 
+/* Where the outermost frame of opts->from is in the stack of a recorded node. */
+struct hl_tree_start {
+	uint32_t node; /* HL_NODE_NONE: nowhere */
+	uint32_t left; /* as in struct hl_tree_walker */
+	bool known;
+};
+
 struct hl_tree_builder {
 	struct hl_model *m;
 	const struct hl_tree_opts *opts;
@@ -36,11 +43,14 @@ struct hl_tree_builder {
 	uint32_t *run_lengths;         /* fold: per recorded node, of the run that it ends in */
 	struct hl_pair_map group_runs; /* the same by (recorded node, group's node) */
 	struct hl_tree_run *memo;      /* fold, inverted: per recorded node */
+	struct hl_tree_start *starts;  /* from, inverted: per recorded node */
 };
 
 /* Finds or adds the child of a tree node that is this frame. */
 int hl_tree_find_or_add_child(
 	struct hl_tree_builder *b, uint32_t parent, struct hl_frame_ref ref, uint32_t *out);
+/* Is the frame of the function that stacks begin at? */
+bool hl_tree_begins_at(struct hl_tree_builder *b, uint32_t frame);
 /* Is the frame a part of a run? Never while b->whole is set. */
 int hl_tree_is_folded(struct hl_tree_builder *b, uint32_t frame, bool *folded);
 /* The frame that stands for runs with this outermost frame. */

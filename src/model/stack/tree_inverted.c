@@ -189,6 +189,46 @@ static int start_at_site(struct hl_tree_builder *b, struct hl_tree_walker *w)
 	return site.inner == HL_NODE_NONE ? 0 : hl_tree_find_family(b, site.inner, &w->via);
 }
 
+/* Marks the frame in the stack of each node from this one outwards, so that stacks with common
+ * callers are followed once. */
+static int find_start(struct hl_tree_builder *b, uint32_t node, struct hl_tree_start *out)
+{
+	int err = 0;
+
+	b->path.len = 0;
+	for (; node != HL_NODE_NONE && !b->starts[node].known && !err;
+		node = hl_model_parent(b->m, node))
+		err = hl_vec_push(&b->path, node);
+	*out = node == HL_NODE_NONE ? (struct hl_tree_start){HL_NODE_NONE, 0, true}
+				    : b->starts[node];
+	while (b->path.len > 0 && !err) {
+		const struct hl_frame_ref *refs;
+		size_t n = 0;
+
+		node = b->path.data[--b->path.len];
+		if (out->node == HL_NODE_NONE)
+			err = hl_model_node_frames(b->m, node, &refs, &n);
+		for (uint32_t i = 0; i < n && !err && out->node == HL_NODE_NONE; i++) {
+			if (hl_tree_begins_at(b, refs[i].frame))
+				*out = (struct hl_tree_start){node, i + 1, true};
+		}
+		b->starts[node] = *out;
+	}
+	return err;
+}
+
+static int start_at_function(struct hl_tree_builder *b, struct hl_tree_walker *w)
+{
+	struct hl_tree_start start;
+	int err = find_start(b, w->node, &start);
+
+	if (!err) {
+		w->node = start.node;
+		w->left = start.left;
+	}
+	return err;
+}
+
 int hl_tree_start_walker(struct hl_tree_builder *b, struct hl_tree_walker *w, uint32_t node,
 	uint32_t at, const struct hl_value *v)
 {
@@ -202,9 +242,11 @@ int hl_tree_start_walker(struct hl_tree_builder *b, struct hl_tree_walker *w, ui
 		.whole = hl_runtime_frames_contain(&b->runtime, node),
 		.via = HL_NODE_NONE,
 		.v = *v};
-	if (!err && b->opts->fold && !w->whole)
+	if (!err && b->opts->from)
+		err = start_at_function(b, w);
+	else if (!err && b->opts->fold && !w->whole)
 		err = start_at_site(b, w);
-	if (!err && b->opts->with_called_functions)
+	if (!err && b->opts->with_called_functions && !b->opts->from)
 		err = hl_tree_add_call(b, node, &w->at);
 	if (!err)
 		add_total(b, w);

@@ -11,7 +11,8 @@ int hl_tree_result_build(
 	struct hl_tree_opts opts = {.with_called_functions = r->full_stacks,
 		.by_blocks = l->by_blocks,
 		.fold = !r->full_stacks,
-		.with_sites = r->full_stacks && r->top_down,
+		.with_sites = r->full_stacks && r->top_down && !r->from_function,
+		.from = r->from_function,
 		.omit_runtime_frames = !r->full_stacks};
 	int err = r->full_stacks ? hl_model_find_called_functions(p->m, &x->answer) : 0;
 
@@ -42,8 +43,9 @@ static int run_tree(struct hl_plan *p, const struct hl_plan_part *part, struct h
 	if (err)
 		return err;
 	hl_result_set_answer(r, &x->answer);
-	if (r->limits.min_percent > 0 && !r->limits.by_blocks)
-		x->min_bytes = hl_limits_minimum(&r->limits, &x->answer.total);
+	x->by_blocks = r->limits.by_blocks;
+	if (r->limits.min_percent > 0)
+		x->min_size = hl_limits_minimum(&r->limits, &x->answer.total);
 	return hl_tree_result_build(x, p, &r->limits);
 }
 

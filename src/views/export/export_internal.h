@@ -61,22 +61,6 @@ const char *hl_export_basename(const char *path);
 uint64_t hl_export_begin_ns(const struct hl_export_job *x);
 /* Returns whether the frame has a symbol, not only an address. */
 bool hl_export_is_named(const struct hl_frame *f);
-/*
- * Whose code a frame is. A frame of a shared library that is not the program itself is a library's.
- * Runtime libraries are the C, C++ and Rust libraries, the loader and allocators; their templates
- * belong to them also where they are compiled into the program. A folded run of frames is what its
- * outermost frame is. The page's script has the same numbers.
- */
-enum hl_export_frame_kind {
-	HL_EXPORT_FRAME_OWN,
-	HL_EXPORT_FRAME_LIBRARY,
-	HL_EXPORT_FRAME_CALLED, /* a function of the malloc family */
-	HL_EXPORT_FRAME_UNKNOWN,
-	HL_EXPORT_FRAME_GROUP,
-	HL_EXPORT_FRAME_RUNTIME,
-};
-enum hl_export_frame_kind hl_export_frame_kind(
-	const struct hl_export_job *x, const struct hl_frame *f);
 /* Appends the command line, words separated by spaces; line breaks and control characters are
  * escaped. */
 void hl_export_command(struct hl_strbuf *b, const struct hl_meta *meta);

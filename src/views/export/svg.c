@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/attr.h"
+#include "model/stack/frame_owner.h"
 #include "model/stack/stack_rules.h"
 #include "util/code_name/code_name.h"
 #include "util/safe_text.h"
@@ -43,7 +44,7 @@ struct drawn_frame {
 	struct hl_value value;
 	uint64_t from; /* its position */
 	uint32_t depth, line;
-	enum hl_export_frame_kind kind;
+	enum hl_frame_owner kind;
 	bool is_code;
 };
 
@@ -67,12 +68,12 @@ static const struct kind_color {
 	const char *class, *legend;
 	unsigned hue, hues, saturation, lightness; /* hues 0: grey */
 } kind_colors[] = {
-	[HL_EXPORT_FRAME_OWN] = {"own", "the program", 14, 32, 82, 76},
-	[HL_EXPORT_FRAME_LIBRARY] = {"library", "libraries", 198, 26, 48, 78},
-	[HL_EXPORT_FRAME_RUNTIME] = {"runtime", "runtime libraries", 146, 26, 48, 78},
-	[HL_EXPORT_FRAME_CALLED] = {"called", "allocation function", 0, 0, 0, 0},
-	[HL_EXPORT_FRAME_UNKNOWN] = {"called", NULL, 0, 0, 0, 0},
-	[HL_EXPORT_FRAME_GROUP] = {"called", NULL, 0, 0, 0, 0},
+	[HL_OWNER_PROGRAM] = {"own", "the program", 14, 32, 82, 76},
+	[HL_OWNER_LIBRARY] = {"library", "libraries", 198, 26, 48, 78},
+	[HL_OWNER_RUNTIME] = {"runtime", "runtime libraries", 146, 26, 48, 78},
+	[HL_OWNER_CALLED] = {"called", "allocation function", 0, 0, 0, 0},
+	[HL_OWNER_UNKNOWN] = {"called", NULL, 0, 0, 0, 0},
+	[HL_OWNER_GROUP] = {"called", NULL, 0, 0, 0, 0},
 };
 
 /* --- colours --- */
@@ -262,7 +263,7 @@ static int add_frame(struct writer *w, uint32_t node, uint64_t from, uint32_t de
 		.from = from,
 		.depth = depth,
 		.line = f->line,
-		.kind = hl_export_frame_kind(w->x, f),
+		.kind = hl_model_frame_owner(w->x->m, f),
 		.is_code = has_code_name(f)};
 	struct hl_strbuf name = {0};
 	int err;
@@ -282,7 +283,7 @@ static int add_outer_frame(
 	struct writer *w, const char *text, const struct hl_value *v, uint64_t from, uint32_t depth)
 {
 	struct drawn_frame d = {
-		.value = *v, .from = from, .depth = depth, .kind = HL_EXPORT_FRAME_GROUP};
+		.value = *v, .from = from, .depth = depth, .kind = HL_OWNER_GROUP};
 	int err = keep_string(w, text, &d.name);
 
 	return err ? err : hl_vec_push(&w->frames, d);
@@ -352,8 +353,8 @@ static void put_frames(struct writer *w)
 /* Folded stacks end at their sites, without allocation functions. */
 static void put_legend(struct hl_strbuf *b, bool full_stacks)
 {
-	static const enum hl_export_frame_kind kinds[] = {HL_EXPORT_FRAME_OWN,
-		HL_EXPORT_FRAME_LIBRARY, HL_EXPORT_FRAME_RUNTIME, HL_EXPORT_FRAME_CALLED};
+	static const enum hl_frame_owner kinds[] = {HL_OWNER_PROGRAM,
+		HL_OWNER_LIBRARY, HL_OWNER_RUNTIME, HL_OWNER_CALLED};
 	double x = TEXT_MARGIN;
 
 	hl_strbuf_puts(b, "<g id=\"legend\" font-size=\"11\" fill=\"#5c6875\">\n");

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "model/stack/frame_owner.h"
 #include "util/vec.h"
 #include "views/json/json_internal.h"
 
@@ -18,11 +19,17 @@
  * parent. */
 struct selection {
 	uint64_t least; /* smaller nodes are omitted */
-	uint64_t equal; /* how many nodes of exactly `least` bytes are still written */
+	bool by_blocks;
+	uint64_t equal; /* how many nodes of exactly `least` are still written */
 	size_t written;
 	size_t removed;       /* 1: the last one did not fit */
 	struct hl_value self; /* of the nodes that are written */
 };
+
+static uint64_t size_of(const struct hl_tree_node *n, bool by_blocks)
+{
+	return by_blocks ? n->total.blocks : n->total.bytes;
+}
 
 static int compare_descending(const void *pa, const void *pb)
 {
@@ -32,22 +39,23 @@ static int compare_descending(const void *pa, const void *pb)
 }
 
 /* The `most` largest nodes. */
-static int select_largest(const struct hl_tree *t, size_t most, struct selection *c)
+static int select_largest(const struct hl_tree_result *x, size_t most, struct selection *c)
 {
+	const struct hl_tree *t = &x->tree;
 	size_t n = t->n_nodes - 1, larger = 0;
 	uint64_t *sizes;
 
-	*c = (struct selection){.equal = UINT64_MAX};
+	*c = (struct selection){.equal = UINT64_MAX, .by_blocks = x->by_blocks};
 	if (n <= most)
 		return 0;
-	*c = (struct selection){.least = UINT64_MAX};
+	*c = (struct selection){.least = UINT64_MAX, .by_blocks = x->by_blocks};
 	if (most == 0)
 		return 0;
 	sizes = malloc(n * sizeof(*sizes));
 	if (!sizes)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		sizes[i] = t->nodes[i + 1].total.bytes;
+		sizes[i] = size_of(&t->nodes[i + 1], x->by_blocks);
 	qsort(sizes, n, sizeof(*sizes), compare_descending);
 	c->least = sizes[most - 1];
 	while (sizes[larger] > c->least)
@@ -59,10 +67,10 @@ static int select_largest(const struct hl_tree *t, size_t most, struct selection
 
 static int select_nodes(const struct hl_tree_result *x, size_t most, struct selection *c)
 {
-	int err = select_largest(&x->tree, most, c);
+	int err = select_largest(x, most, c);
 
-	if (!err && c->least < x->min_bytes) {
-		c->least = x->min_bytes - 1;
+	if (!err && c->least < x->min_size) {
+		c->least = x->min_size - 1;
 		c->equal = 0;
 	}
 	return err;
@@ -70,8 +78,10 @@ static int select_nodes(const struct hl_tree_result *x, size_t most, struct sele
 
 static bool is_selected(struct selection *c, const struct hl_tree_node *n)
 {
-	if (n->total.bytes != c->least)
-		return n->total.bytes > c->least;
+	uint64_t size = size_of(n, c->by_blocks);
+
+	if (size != c->least)
+		return size > c->least;
 	return c->equal > 0 && c->equal--;
 }
 
@@ -80,6 +90,7 @@ static bool put_node(struct hl_json *j, struct hl_model *m, const struct hl_tree
 	uint32_t parent, struct hl_row_limit *rows)
 {
 	static const struct hl_value nothing; /* the caller counts what is left out */
+	const struct hl_frame *f = hl_model_frame(m, n->frame);
 
 	if (!hl_json_begin_row(j, rows, &nothing))
 		return false;
@@ -88,7 +99,8 @@ static bool put_node(struct hl_json *j, struct hl_model *m, const struct hl_tree
 		hl_json_string(j, NULL);
 	else
 		hl_json_u64(j, parent);
-	hl_json_frame(j, hl_model_frame(m, n->frame));
+	hl_json_frame(j, f);
+	hl_json_key_string(j, "owner", hl_frame_owner_name(hl_model_frame_owner(m, f)));
 	hl_json_key_bool(j, "inlined", n->inlined);
 	hl_json_value(j, "", &n->total);
 	hl_json_value(j, "self", &n->self);
@@ -160,7 +172,7 @@ int hl_json_put_tree(struct hl_json *j, struct hl_model *m, const struct hl_tree
 		err = put_nodes(j, m, t, &c, rows);
 	hl_json_end_array(j);
 	note_omitted(x, &c, most, rows);
-	if (x->max_nodes > 0 || x->min_bytes > 0)
+	if (x->max_nodes > 0 || x->min_size > 0)
 		hl_json_key_u64(j, "nodes_left_out", all - c.written);
 	return err;
 }

@@ -176,10 +176,19 @@ static const char *set_bottom_up(void *state, const char *value)
 	return NULL;
 }
 
+static const char *set_function(void *state, const char *value)
+{
+	((struct hl_web_query *)state)->request.from_function = value;
+	return value[0] ? NULL : "the name of a function";
+}
+
 #define TREE_ROWS                                                                             \
 	{0, "folded", NULL, "fold frames of libraries, and end stacks at their call sites",   \
 		set_folded},                                                                  \
 		{0, "bottom-up", NULL, "begin at the allocating frame", set_bottom_up},       \
+		{0, "function", "NAME",                                                       \
+			"begin at the frames of this function; bottom-up: only its callers",  \
+			set_function},                                                        \
 	{                                                                                     \
 		0, "min", "PERCENT", "leave out nodes below this share of the total", set_min \
 	}

@@ -12,13 +12,14 @@ const OPTIONS: Record<string, string[]> = {
   processes: ['-g', 'process'],
 };
 // Parameters that have no option, or mean only how much is sent.
-const NOT_OPTIONS = new Set(['width', 'bottom-up', 'folded', 'max-rows', 'max-bytes']);
+const NOT_OPTIONS = new Set(['width', 'bottom-up', 'folded', 'max-rows', 'max-bytes', 'function']);
 // Their value is attached: --temporary D would take D as a file.
 const ATTACHED = new Set(['temporary']);
 
 export function commandOf(trace: string, request: Request): string {
   const [view, group] = request.view.split('/');
   const words = ['heaplapse', 'report', ...optionsOf(view!, group)];
+  if (view === 'tree' || view === 'flame') words.push(...treeWords(request));
   for (const [key, value] of Object.entries(request.params)) {
     if (NOT_OPTIONS.has(key)) continue;
     for (const one of Array.isArray(value) ? value : [value]) words.push(...optionWords(key, one));
@@ -29,6 +30,11 @@ export function commandOf(trace: string, request: Request): string {
 function optionsOf(view: string, group: string | undefined): string[] {
   const options = OPTIONS[view] ?? (view === 'table' ? [] : [`--${view}`]);
   return group === undefined ? options : [...options, '-g', group];
+}
+
+// `report` begins at the allocating frames and folds libraries, the endpoints do neither.
+function treeWords({ params }: Request): string[] {
+  return [...(params['bottom-up'] ? [] : ['--top-down']), ...(params.folded ? [] : ['--full-stacks'])];
 }
 
 function optionWords(key: string, value: string | number | true): string[] {

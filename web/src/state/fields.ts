@@ -16,11 +16,11 @@ export interface Field<T> {
 
 const TEXT_MAX = 4000;
 
-function text(key: string, initial = ''): Field<string> {
-  return { key, initial, parse: s => (s.length <= TEXT_MAX ? s : undefined), write: s => s };
+function text(key: string, initial = '', most = TEXT_MAX): Field<string> {
+  return { key, initial, parse: s => (s.length <= most ? s : undefined), write: s => s };
 }
 
-function word<T extends string>(key: string, words: readonly T[], initial: T): Field<T> {
+function word<T extends string>(key: string, words: readonly T[], initial: NoInfer<T>): Field<T> {
   return { key, initial, parse: s => words.find(one => one === s), write: s => s };
 }
 
@@ -77,6 +77,13 @@ export const fields = {
   limit: number('on', 10), // rows of the view over-time; the others are shown as one
   hidden: names('oh'), // rows that the view over-time does not draw
   plotted: names('tp'), // rows of the table that are drawn above it
+  direction: word('dir', ['down', 'up'], 'down'), // of trees: from the outermost frames, or from those that allocate
+  libraries: word('lib', ['fold', 'show'], 'fold'), // frames of libraries
+  picture: word('pic', ['icicle', 'flame'], 'icicle'), // the root on top, or at the bottom
+  recursion: word('rec', ['show', 'merge'], 'show'),
+  zoom: text('z', '', 100_000), // the path to a frame of the flame graph: widgets/flame/path.ts
+  find: text('find'), // part of a function's name, in the flame graph
+  around: text('fn'), // the function whose callers and callees the flame graph shows
 };
 
 type Fields = typeof fields;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/stack/frame_owner.h"
 #include "util/string_table.h"
 #include "util/safe_text.h"
 #include "views/export/html/html.h"
@@ -504,7 +505,7 @@ static int put_frame(struct writer *w, const struct hl_frame *f)
 	hl_json_u64(&w->j, f->line);
 	if (!err)
 		err = put_name(w, f->module);
-	hl_json_u64(&w->j, hl_export_frame_kind(w->p->x, f));
+	hl_json_u64(&w->j, hl_model_frame_owner(w->p->x->m, f));
 	hl_json_end_array(&w->j);
 	hl_strbuf_fini(&name);
 	return err;
