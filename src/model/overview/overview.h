@@ -79,9 +79,12 @@ enum hl_overview_list_id {
 /* The short name, which is also that in JSON: "held". */
 const char *hl_overview_list_name(enum hl_overview_list_id list);
 
+/* A caller with less is one of several. */
+#define HL_OVERVIEW_CALLER_PERCENT 75
+
 /* The function that most of a row comes from. */
 struct hl_overview_caller {
-	uint32_t frame; /* the innermost own frame outside of the site; HL_NODE_NONE: none */
+	uint32_t frame; /* hl_model_find_site_caller; HL_NODE_NONE: none */
 	uint64_t bytes; /* of the row, or of the sum that it is a part of */
 	double percent; /* of these bytes */
 };
@@ -117,6 +120,9 @@ struct hl_overview_verdict {
 	} kind;
 	uint32_t frame; /* of its site; HL_NODE_NONE: none */
 	bool full_name;
+	/* allocated, if the site has no source file: most of its bytes come from here;
+	 * HL_NODE_NONE: from no single call */
+	uint32_t caller;
 	enum hl_overview_command command;
 	bool estimated;          /* from samples */
 	double bytes_per_s, r2;  /* growing */

@@ -103,13 +103,32 @@ static int find_in_list(struct hl_overview_builder *b, enum hl_overview_list_id 
 	return err;
 }
 
+/* A site without a source file says little in a sentence. */
+static void name_callers(struct hl_overview_builder *b, const struct hl_overview_list *l)
+{
+	for (size_t i = 0; i < b->o->n_verdicts; i++) {
+		struct hl_overview_verdict *v = &b->o->verdicts[i];
+
+		if (v->kind != HL_VERDICT_ALLOCATED || hl_model_frame(b->m, v->frame)->file)
+			continue;
+		for (size_t k = 0; k < l->n; k++) {
+			if (b->o->sites[l->sites[k]].frame == v->frame &&
+				l->callers[k].percent >= HL_OVERVIEW_CALLER_PERCENT)
+				v->caller = l->callers[k].frame;
+		}
+	}
+}
+
 int hl_overview_find_callers(struct hl_overview_builder *b)
 {
+	const struct hl_overview_list *churning = &b->o->lists[HL_OVERVIEW_CHURNING];
 	int err = 0;
 
 	for (int id = 0; id < HL_OVERVIEW_LISTS && !err; id++) {
 		if (b->o->lists[id].n > 0 && answer_of(b, id)->values)
 			err = find_in_list(b, id);
 	}
+	if (!err && churning->callers)
+		name_callers(b, churning);
 	return err;
 }

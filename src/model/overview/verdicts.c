@@ -209,6 +209,7 @@ static void find_allocated(struct hl_overview *o)
 {
 	const struct hl_overview_site *top = NULL;
 	struct hl_overview_verdict v = {.kind = HL_VERDICT_ALLOCATED,
+		.caller = HL_NODE_NONE,
 		.bytes = o->allocated.bytes,
 		.peak_bytes = o->peak.bytes};
 
@@ -320,11 +321,16 @@ static void put_allocated(
 	struct hl_strbuf *b, struct hl_model *m, const struct hl_overview_verdict *v)
 {
 	char bytes[HL_TEXT_SIZE_MAX];
+	struct hl_overview_verdict caller = {.frame = v->caller};
 
 	hl_strbuf_printf(b, "%s%s were allocated in all, %" PRIu64 " times the peak; %.1f %% by ",
 		v->estimated ? "an estimated " : "", hl_text_bytes(bytes, v->bytes),
 		v->bytes / v->peak_bytes, v->site_percent);
 	put_site(b, m, v);
+	if (v->caller == HL_NODE_NONE)
+		return;
+	hl_strbuf_puts(b, ", from ");
+	put_site(b, m, &caller);
 }
 
 static void put_sparse_pages(

@@ -200,6 +200,16 @@ static int step_out(struct hl_model *m, struct hl_site *s)
 	return outer == HL_NODE_NONE ? 0 : hl_model_locate_site(m, outer, s);
 }
 
+static bool has_source(struct hl_model *m, uint32_t frame)
+{
+	return hl_model_frame(m, frame)->file != NULL;
+}
+
+static bool is_main(struct hl_model *m, uint32_t frame)
+{
+	return strcmp(hl_model_frame(m, frame)->function, "main") == 0;
+}
+
 int hl_model_find_site_caller(struct hl_model *m, uint32_t node, uint32_t *frame)
 {
 	struct hl_site s;
@@ -209,7 +219,13 @@ int hl_model_find_site_caller(struct hl_model *m, uint32_t node, uint32_t *frame
 	*frame = HL_NODE_NONE;
 	while (!err && s.own && node < m->n_nodes && is_same_function(m, s.frame, site))
 		err = step_out(m, &s);
-	if (!err && s.own && strcmp(hl_model_frame(m, s.frame)->function, "main") != 0)
+	if (!err && s.own && !is_main(m, s.frame))
+		*frame = s.frame;
+	if (err || !s.own || has_source(m, site))
+		return err;
+	while (!err && s.own && !has_source(m, s.frame))
+		err = step_out(m, &s);
+	if (!err && s.own)
 		*frame = s.frame;
 	return err;
 }

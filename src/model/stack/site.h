@@ -19,7 +19,8 @@ struct hl_site {
 int hl_model_locate_site(struct hl_model *m, uint32_t node, struct hl_site *site);
 int hl_model_find_site(struct hl_model *m, uint32_t node, uint32_t *frame);
 /* The innermost frame outside of the site that is the program's own and of another function:
- * HL_NODE_NONE if there is none, or only main. */
+ * HL_NODE_NONE if there is none, or only main. For a site without a source file, the innermost one
+ * with a source file, if there is one: also main. */
 int hl_model_find_site_caller(struct hl_model *m, uint32_t node, uint32_t *frame);
 
 #endif

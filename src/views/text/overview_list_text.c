@@ -39,7 +39,7 @@ static const char *list_note(struct hl_model *m, const struct hl_overview *o,
 	switch (id) {
 	case HL_OVERVIEW_GROWING:
 		return l->all > 0 ? "nothing above 1 % of the peak"
-				  : "nothing: late in the run no site holds more than before";
+				  : "nothing: no site held more all through the last third";
 	case HL_OVERVIEW_CHURNING:
 		return "nothing: few blocks took the place of freed ones";
 	default:
@@ -136,8 +136,6 @@ static const struct hl_overview_site *site_of_row(const struct list_printer *p, 
 
 /* --- the caller of the first row --- */
 
-#define CALLER_PERCENT 75 /* a caller with less is one of several */
-
 /* Not if the list before has the same site in its first row. */
 static bool has_caller(const struct list_printer *p)
 {
@@ -150,7 +148,7 @@ static bool has_caller(const struct list_printer *p)
 			return false;
 	}
 	return l->callers && l->callers[0].frame != HL_NODE_NONE &&
-	       l->callers[0].percent >= CALLER_PERCENT;
+	       l->callers[0].percent >= HL_OVERVIEW_CALLER_PERCENT;
 }
 
 /* "   from unpack_entry  packfile.c:1750", below the call site */

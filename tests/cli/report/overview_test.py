@@ -164,7 +164,7 @@ def check_notes():
     late = ''.join(f'alloc {i * 640} 0 1 1 0 {2000000 + i * 64:x}\n' for i in range(1, 100))
     make('little.hlt', head + late + 'end 0 0 64000\n')
     make('flat.hlt', head + 'end 0 0 64000\n')
-    for name, note in ('little', 'nothing above 1 % of the peak'), ('flat', 'nothing: late in the run no site holds more than before'):
+    for name, note in ('little', 'nothing above 1 % of the peak'), ('flat', 'nothing: no site held more all through the last third'):
         out = run('report', f'{name}.hlt').stdout
         tap.case(re.search(f'^growing +{note}$', out, re.M), f'{name}: {note}', out)
     whole = run('report', '--overview', '-n', '0', 'little.hlt').stdout
@@ -178,6 +178,17 @@ def check_resident():
         make('rss.hlt', head + f'alloc 64 0 {heap * MIB} 0 0\nrss 6400 {mib * MIB}\nend 0 0 12800\n')
         out = run('report', 'rss.hlt').stdout
         tap.case(('record --mmap shows it with report --resident, --mmaps' in ' '.join(out.split())) == hinted, f'{mib} MiB with a heap of {heap}', out)
+
+
+def check_library():
+    """A call site in a library without debug information: the function of the program that needs it is named."""
+    trace = ('module /opt/app/bin/app -\nmodule /usr/lib/libz.so.1 -\nname 0 100 main /src/main.c 10\n'
+             'name 0 110 header_read /src/pack.c 7\nnode - 0 100\nnode 0 0 110\nnode 1 1 3000\nnode 2 1 3010\nthread 1\n')
+    trace += ''.join(f'alloc {i * 640} 0 {MIB} 3 0 100000\nfree {i * 640 + 64} 0 {i - 1}\n' for i in range(1, 101))
+    make('library.hlt', trace + 'end 0 0 128000\n')
+    out = ' '.join(run('report', 'library.hlt').stdout.split())
+    tap.case('100.0 % by 0x3010 [libz.so.1], from header_read pack.c:7' in out, 'a statement names the caller with a source', out)
+    tap.case('0x3010 [libz.so.1] from header_read pack.c:7' in out, 'a row names the caller with a source', out)
 
 
 def check_modes():
@@ -307,6 +318,7 @@ def main():
         check_facts(trace)
         check_notes()
         check_resident()
+        check_library()
         check_modes()
         check_partial(trace)
         check_axis()

@@ -37,7 +37,7 @@ export const LISTS: readonly ListDefinition[] = [
   {
     key: 'growing',
     title: () => 'Growing',
-    empty: 'late in the run no site holds more than before',
+    empty: 'no site held more all through the last third',
     trend: liveTrend,
     place: { quantity: 'growth', time: '' },
   },
