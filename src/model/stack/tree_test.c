@@ -209,6 +209,29 @@ static void an_inverted_tree_begins_at_the_called_function(void **state)
 			.inverted = true, .with_called_functions = true, .min_value = 100});
 }
 
+/* The other stacks have no frames, but their blocks are in the total. */
+static void stacks_can_begin_at_a_function(void **state)
+{
+	static const struct want callees[] = {
+		{"[...]", 1, 500, 0, 1},
+		{"[jit 0x77]", 2, 500, 500, 1},
+	};
+	static const struct want callers[] = {
+		{"0x20", 1, 150, 0, 2},
+		{"0x10", 2, 150, 150, 2},
+	};
+	/* Of a recursion the outermost call: each block is counted once. */
+	static const struct want recursion[] = {{"0x10", 1, 6, 6, 6}};
+
+	check_tree(callees, HL_ARRAY_LEN(callees), &(struct hl_tree_opts){.from = "[...]"});
+	check_tree(callers, HL_ARRAY_LEN(callers),
+		&(struct hl_tree_opts){.from = "0x20", .inverted = true});
+	check_sample(&recursion_sample, recursion, HL_ARRAY_LEN(recursion),
+		&(struct hl_tree_opts){.from = "0x10", .inverted = true});
+	check_tree(NULL, 0, &(struct hl_tree_opts){.from = "0x99"});
+	check_tree(NULL, 0, &(struct hl_tree_opts){.from = "0x99", .inverted = true});
+}
+
 /* Nodes deeper than the limit get no children: stacks are not followed to the outermost frame. */
 static void a_depth_limit_ends_the_tree(void **state)
 {
@@ -268,6 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(equal_frames_are_one_node),
 		cmocka_unit_test(an_inverted_tree_begins_at_the_called_function),
+		cmocka_unit_test(stacks_can_begin_at_a_function),
 		cmocka_unit_test(a_depth_limit_ends_the_tree),
 		cmocka_unit_test(frames_before_main_are_omitted)};
 

@@ -6,9 +6,10 @@ import type { TreeAnswer } from '../../data/tree';
 import { go, question, state } from '../../state/store';
 import { plural, unitText } from '../../text/text';
 import { AnswerBox } from '../../widgets/answer_box';
+import { useFewer } from '../tree/tree_limit';
 import { requestOf, useViewAnswer } from '../use_view';
 import { FOLLOWS_ALL, type View } from '../view';
-import { askForFewer, flameRequest } from './flame_request';
+import { flameRequest } from './flame_request';
 import { FlameTools } from './flame_tools';
 import { type Part, ZoomedGraph } from './zoomed_graph';
 
@@ -45,7 +46,7 @@ function Sandwich({ callees, name }: { callees: Answered<TreeAnswer>; name: stri
 
 function Graph({ answer, part }: { answer: Answered<TreeAnswer>; part: Part }) {
   const { value } = answer;
-  if (value?.truncated?.by === 'max-bytes' && !answer.waiting) askForFewer(value.nodes.length);
+  useFewer(answer);
   return (
     <AnswerBox answer={{ ...answer, value: withoutBounds(value) }}>
       {shown => (

@@ -6,12 +6,9 @@ import type { Params, Request } from '../../data/source';
 import type { State } from '../../state/fields';
 import { functionTerm } from '../../state/filter';
 import { state } from '../../state/store';
+import { rowsMost } from '../tree/tree_limit';
 import { treeParams, withTerm } from '../tree/tree_request';
 
-// Nodes of an answer, which is limited to 2 MB; long names make it shorter.
-const ROWS_MAX = 4000;
-const ROWS_LEAST = 200;
-const rowsMost = signal(ROWS_MAX);
 const WIDTH_STEP = 400;
 const WIDTH_MAX = 65536;
 const windowWidth = signal(roundedWidth());
@@ -39,10 +36,4 @@ export function flameRequest(state: State, selected: Params): Request {
 
 function nameTerm(name: string): string {
   return functionTerm({ function: name, file: null, line: 0, module: null });
-}
-
-// What the limit of bytes leaves out is the end of the list, not what is smallest: fewer nodes have to fit.
-export function askForFewer(rows: number): void {
-  const fewer = Math.max(ROWS_LEAST, Math.floor(rows * 0.8));
-  if (fewer < rowsMost.peek()) rowsMost.value = fewer;
 }

@@ -36,6 +36,8 @@ export function FlameGraph(props: Props) {
   const { zoomed, focused, unit, upward, found, textOf, onFocus, onZoom } = props;
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const application = useRef<HTMLDivElement>(null);
+  const mark = useRef<HTMLSpanElement>(null);
   const width = useWidth(box);
   const shownTheme = theme.value;
   const [hovered, setHovered] = useState<{ box: Box; x: number; y: number } | null>(null);
@@ -57,6 +59,12 @@ export function FlameGraph(props: Props) {
       searching: props.searching,
     });
   }, [layout, upward, width, focusedBox, hovered?.box, foundSet, props.searching, props.rootText, shownTheme]);
+
+  // A moved focus stays in sight; and of a graph whose root is at the bottom, that is shown first.
+  useLayoutEffect(() => {
+    if (hasKeys() || (upward && width > 0)) mark.current?.scrollIntoView({ block: 'nearest' });
+  }, [focused, upward, width > 0]);
+  const hasKeys = () => document.activeElement === application.current;
 
   const boxUnder = (event: MouseEvent) => {
     const place = canvas.current!.getBoundingClientRect();
@@ -97,6 +105,7 @@ export function FlameGraph(props: Props) {
     <div class="flame" ref={box}>
       <div
         class="flame-box"
+        ref={application}
         role="application"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: an application takes the keys that its label names
         tabIndex={0}
@@ -113,6 +122,7 @@ export function FlameGraph(props: Props) {
         {focusedBox && (
           <span
             class="flame-focus"
+            ref={mark}
             data-testid="flame-focus"
             style={{
               left: `${focusedBox.x}px`,

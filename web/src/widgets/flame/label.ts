@@ -13,7 +13,7 @@ export function labelText(name: string, room: number): string {
 // "a::b<int>::c(char*) const" is "a::b<int>::c"; "operator()" stays.
 function withoutArguments(name: string): string {
   const end = name.lastIndexOf(')');
-  if (end < 0) return name;
+  if (end < 0 || name.includes('::', end)) return name;
   let depth = 0;
   for (let at = end; at > 0; at--) {
     if (name[at] === ')') depth++;

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// tree_grid.tsx - a tree as a table whose rows open. Only the rows that are in sight are in the page.
+
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { TreeNode } from '../../data/tree';
+import { countText, exactBytesText, percentText, type Unit, unitText } from '../../text/text';
+import { Bar } from '../bar';
+import { FrameName } from '../frame_name';
+import { close, type Open, openChain, openRows, pressTree } from './rows';
+
+const ROW = 24; // px
+const BEYOND = 10; // rows above and below what is in sight
+const HEIGHT_MAX = 640; // px
+const INDENT = 14; // px of a level
+const INDENT_MAX = 40; // levels
+
+interface Props {
+  root: TreeNode;
+  unit: Unit;
+  label: string;
+  nameTitle: string;
+  withSelf: boolean;
+}
+
+export function TreeGrid({ root, unit, label, nameTitle, withSelf }: Props) {
+  const [open, setOpen] = useState<Open>(() => openChain(new Set(), first(root)));
+  const [focused, setFocused] = useState<TreeNode | null>(null);
+  const [top, setTop] = useState(0);
+  const box = useRef<HTMLDivElement>(null);
+  const rows = openRows(root, open);
+  const height = Math.min(HEIGHT_MAX, (rows.length + 1) * ROW + 2);
+  const focusedRow = Math.max(0, focused ? rows.indexOf(focused) : 0);
+  const begin = Math.max(0, Math.floor(top / ROW) - BEYOND);
+  const end = Math.min(rows.length, Math.ceil((top + height) / ROW) + BEYOND);
+
+  useLayoutEffect(() => {
+    if (!focused) return;
+    const { scrollTop, clientHeight } = box.current!;
+    const y = focusedRow * ROW;
+    if (y < scrollTop) box.current!.scrollTop = y;
+    else if (y + 2 * ROW > scrollTop + clientHeight) box.current!.scrollTop = y + 2 * ROW - clientHeight;
+  }, [focusedRow, focused]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const moved = pressTree(event.key, rows, open, rows[focusedRow]!, Math.floor(height / ROW) - 2);
+    if (!moved) return;
+    event.preventDefault();
+    event.stopPropagation();
+    setOpen(moved.open);
+    setFocused(moved.focused);
+  };
+  const toggle = (node: TreeNode) => {
+    setFocused(node);
+    if (node.children.length) setOpen(open.has(node) ? close(open, node) : openChain(open, node));
+  };
+
+  return (
+    <div
+      class="tree-grid"
+      ref={box}
+      style={{ height: `${height}px` }}
+      onScroll={event => setTop(event.currentTarget.scrollTop)}
+    >
+      <table
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a treegrid is a table
+        role="treegrid"
+        tabIndex={0}
+        aria-label={label}
+        aria-rowcount={rows.length + 1}
+        aria-activedescendant={`tree-row-${focusedRow}`}
+        onKeyDown={onKeyDown}
+      >
+        <thead>
+          <tr aria-rowindex={1}>
+            <th scope="col" class="number" colSpan={2}>
+              Share
+            </th>
+            <th scope="col" class="number">
+              Bytes
+            </th>
+            <th scope="col" class="number">
+              Blocks
+            </th>
+            {withSelf && (
+              <th scope="col" class="number self" title="allocated by the function itself">
+                Itself
+              </th>
+            )}
+            <th scope="col">{nameTitle}</th>
+          </tr>
+        </thead>
+        <tbody>
+          <Gap rows={begin} />
+          {rows.slice(begin, end).map((node, i) => (
+            <Row
+              key={begin + i}
+              node={node}
+              index={begin + i}
+              root={root}
+              unit={unit}
+              isOpen={open.has(node)}
+              isFocused={focusedRow === begin + i && focused !== null}
+              withSelf={withSelf}
+              onClick={() => toggle(node)}
+            />
+          ))}
+          <Gap rows={rows.length - end} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+// The place of rows that are not in sight.
+function Gap({ rows }: { rows: number }) {
+  return rows > 0 ? <tr class="gap" style={{ height: `${rows * ROW}px` }} /> : null;
+}
+
+// The root itself is not a row: a tree of one outermost frame is open down to its first branch.
+function first(root: TreeNode): TreeNode {
+  return root.children.length === 1 ? root.children[0]! : root;
+}
+
+interface RowProps {
+  node: TreeNode;
+  index: number;
+  root: TreeNode;
+  unit: Unit;
+  isOpen: boolean;
+  isFocused: boolean;
+  withSelf: boolean;
+  onClick: () => void;
+}
+
+function Row({ node, index, root, unit, isOpen, isFocused, withSelf, onClick }: RowProps) {
+  const opens = node.children.length > 0;
+  return (
+    <tr
+      id={`tree-row-${index}`}
+      class={isFocused ? 'focused' : undefined}
+      aria-level={node.depth}
+      aria-rowindex={index + 2}
+      aria-expanded={opens ? isOpen : undefined}
+      data-bytes={node.bytes}
+      data-blocks={node.blocks}
+      onClick={onClick}
+    >
+      <td class="number">{percentText(node[unit], root[unit])}</td>
+      <td class="bar-cell">
+        <Bar part={node[unit]} whole={root[unit]} />
+      </td>
+      <td class="number" title={exactBytesText(node.bytes)}>
+        {unitText(node.bytes, 'bytes')}
+      </td>
+      <td class="number">{countText(node.blocks)}</td>
+      {withSelf && (
+        <td class="number self" title={exactBytesText(node.self_bytes)}>
+          {node.self_blocks ? unitText(node[`self_${unit}`], unit) : ''}
+        </td>
+      )}
+      <td class="tree-name">
+        <span style={{ paddingLeft: `${Math.min(node.depth - 1, INDENT_MAX) * INDENT}px` }} />
+        <span class="twist" aria-hidden="true">
+          {opens ? (isOpen ? '▾' : '▸') : ''}
+        </span>
+        <FrameName frame={node.frame!} />
+      </td>
+    </tr>
+  );
+}
