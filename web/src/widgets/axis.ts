@@ -12,6 +12,11 @@ export function axisTimes(times: readonly number[]): string[] {
   const last = times.at(-1) ?? 0;
   const step = times.length > 1 ? times[1]! - times[0]! : last || 1;
   const [size, name] = UNITS.find(([unit]) => last >= unit) ?? UNITS[3]!;
-  const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9)));
+  let digits = 0;
+  while (digits < 9 && !isWhole((step / size) * 10 ** digits)) digits++;
   return times.map(time => `${(time / size).toFixed(digits)} ${name}`);
+}
+
+function isWhole(value: number): boolean {
+  return Math.abs(value - Math.round(value)) < 1e-6 * Math.max(1, value);
 }

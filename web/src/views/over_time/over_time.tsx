@@ -41,7 +41,7 @@ function OverTime() {
         <GroupSelect
           groups={TIMED_GROUPS}
           value={timedGroup(group)}
-          onChange={next => go({ group: next, hidden: [] })}
+          onChange={next => go({ group: next, hidden: [], plotted: [], sort: '' })}
         />
         <label>
           rows{' '}

@@ -2,12 +2,11 @@
 // selected.tsx - the largest sites of the selected quantity, time and filter.
 
 import { useAnswer } from '../../data/answers';
-import type { QuantityAnswer } from '../../data/types';
+import type { Frame, QuantityAnswer } from '../../data/types';
 import { addTerm, functionTerm } from '../../state/filter';
 import { linkTo, question, state } from '../../state/store';
 import { bytesText, plural } from '../../text/text';
 import { AnswerBox } from '../../widgets/answer_box';
-import type { TableRow } from '../table/table_types';
 import { SiteRow } from './site_row';
 
 const ROWS = 5;
@@ -15,7 +14,7 @@ const ROWS = 5;
 export function SelectedCard() {
   const { heading, params } = question.value;
   const { unit, filter } = state.value;
-  const answer = useAnswer<QuantityAnswer & { rows: TableRow[] }>({
+  const answer = useAnswer<QuantityAnswer & { rows: (Frame & { bytes: number; blocks: number })[] }>({
     view: 'table/site',
     params: { ...params, sort: unit, 'max-rows': ROWS },
   });
