@@ -242,7 +242,7 @@ static int add_value(
 
 	if (v->blocks && b->opts->with_sites)
 		err = add_site(b, node, at, v);
-	if (!err && v->blocks && b->opts->with_called_functions)
+	if (!err && v->blocks && b->opts->with_called_functions && !(b->opts->from && at == 0))
 		err = hl_tree_add_call(b, node, &at);
 	if (!err)
 		hl_tree_add_self(b, at, v);

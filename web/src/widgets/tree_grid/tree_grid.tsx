@@ -23,7 +23,7 @@ interface Props {
 }
 
 export function TreeGrid({ root, unit, label, nameTitle, withSelf }: Props) {
-  const [open, setOpen] = useState<Open>(() => openChain(new Set(), first(root)));
+  const [open, setOpen] = useState<Open>(() => openChain(new Set(), root.children[0] ?? root));
   const [focused, setFocused] = useState<TreeNode | null>(null);
   const [top, setTop] = useState(0);
   const box = useRef<HTMLDivElement>(null);
@@ -73,9 +73,10 @@ export function TreeGrid({ root, unit, label, nameTitle, withSelf }: Props) {
       >
         <thead>
           <tr aria-rowindex={1}>
-            <th scope="col" class="number" colSpan={2}>
+            <th scope="col" class="number">
               Share
             </th>
+            <td class="bar-cell" />
             <th scope="col" class="number">
               Bytes
             </th>
@@ -115,11 +116,6 @@ export function TreeGrid({ root, unit, label, nameTitle, withSelf }: Props) {
 // The place of rows that are not in sight.
 function Gap({ rows }: { rows: number }) {
   return rows > 0 ? <tr class="gap" style={{ height: `${rows * ROW}px` }} /> : null;
-}
-
-// The root itself is not a row: a tree of one outermost frame is open down to its first branch.
-function first(root: TreeNode): TreeNode {
-  return root.children.length === 1 ? root.children[0]! : root;
 }
 
 interface RowProps {
