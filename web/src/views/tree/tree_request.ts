@@ -13,10 +13,12 @@ export function treeParams(state: State, selected: Params): Params {
   };
 }
 
-// Another question about the same moment: with one more term, the peak of the matching blocks would be another one.
-// shown: the moment of the answer that is shown.
+// The same question with one more term, about the same moment: the peak of the matching blocks would be another one.
+// With a filter that moment is known only from an answer (shown); without one the peak is that of all terms.
 export function withTerm(params: Params, term: string, shown?: { to_ns: number }): Params {
   const { peak, filter = [], ...others } = params;
-  const moment = !peak ? {} : shown && params.filter ? { at: `${shown.to_ns}ns` } : { at: '@peak' };
-  return { ...others, ...moment, filter: [...(filter as string[]), term] };
+  const all = [...(filter as string[]), term];
+  if (!peak) return { ...others, filter: all };
+  if (!params.filter) return { ...others, at: '@peak', filter: all };
+  return shown ? { ...others, at: `${shown.to_ns}ns`, filter: all } : { ...params, filter: all };
 }
