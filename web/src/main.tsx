@@ -8,6 +8,7 @@ import { SourceContext } from './data/answers';
 import { HttpSource } from './data/http';
 import { App } from './shell/app';
 import { startKeys } from './shell/keys';
+import { startQueries } from './state/queries';
 import { startAddress } from './state/store';
 import { startTheme } from './state/theme';
 import { startTraces } from './state/traces';
@@ -15,6 +16,7 @@ import { startTraces } from './state/traces';
 const source = new HttpSource();
 startTheme();
 startAddress();
+startQueries();
 startKeys();
 startTraces(source);
 render(

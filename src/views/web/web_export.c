@@ -181,6 +181,7 @@ int hl_web_run_formats(struct hl_web_query *q)
 		hl_json_key_string(&j, "format", f->name);
 		hl_json_key_string(&j, "suffix", f->suffix);
 		hl_json_key_string(&j, "viewer", f->viewer);
+		hl_json_key_bool(&j, "whole_run", f->whole_run);
 		hl_json_end_object(&j);
 	}
 	hl_json_end_array(&j);

@@ -12,20 +12,18 @@ import {
   type Request,
   type Source,
 } from './source';
-import type { Change, Control, Trace } from './types';
+import type { Change, Control, Format, Trace } from './types';
 
 const NO_SERVER = 'the server does not answer; is heaplapse serve still running?';
 const KINDS = ['trace', 'grown', 'ended', 'replaced', 'failed'] as const;
 
 export class HttpSource implements Source {
   async traces(): Promise<Outcome<Trace[]>> {
-    try {
-      const response = await fetch('/api/traces', { headers: { Accept: 'application/json' } });
-      if (!response.ok) return await refusal(response);
-      return { ok: true, value: (await response.json()).traces, notes: [] };
-    } catch {
-      return { ok: false, error: NO_SERVER, status: 0 };
-    }
+    return getList<Trace>('/api/traces', 'traces');
+  }
+
+  async formats(): Promise<Outcome<Format[]>> {
+    return getList<Format>('/api/export', 'formats');
   }
 
   async ask<T>(trace: number, request: Request, options: AskOptions): Promise<Outcome<T>> {
@@ -84,6 +82,16 @@ function openEvents(onChange: (change: Change) => void, onConnection: (connected
   events.onopen = () => onConnection(true);
   events.onerror = () => onConnection(false);
   return events;
+}
+
+async function getList<T>(address: string, member: string): Promise<Outcome<T[]>> {
+  try {
+    const response = await fetch(address, { headers: { Accept: 'application/json' } });
+    if (!response.ok) return await refusal(response);
+    return { ok: true, value: (await response.json())[member], notes: [] };
+  } catch {
+    return { ok: false, error: NO_SERVER, status: 0 };
+  }
 }
 
 async function refusal<T>(response: Response): Promise<Outcome<T>> {

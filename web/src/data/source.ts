@@ -2,7 +2,7 @@
 // source.ts - where answers come from. Views know only this interface, never a server: a page with inlined data has
 // another implementation than a page that a server sends.
 
-import type { Change, Control, Trace } from './types';
+import type { Change, Control, Format, Trace } from './types';
 
 // A question about one trace. The view is an endpoint below /api/traces/N/ ("table/site"), the parameters are the
 // options of `heaplapse report`; true is an option without a value.
@@ -34,6 +34,8 @@ export interface Source {
   follow(onChange: (change: Change) => void, onConnection: (connected: boolean) => void): () => void;
   // Executes a verb of `heaplapse ctl` for the recording of a running program.
   control(trace: number, verb: string, params: Params): Promise<Outcome<Control>>;
+  // The formats of `heaplapse export`.
+  formats(): Promise<Outcome<Format[]>>;
   // The address of an answer as a file; null: there is none.
   address(trace: number, request: Request): string | null;
 }

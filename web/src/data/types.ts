@@ -27,6 +27,14 @@ export interface Control {
   pending: string | null;
 }
 
+// A row of /api/export.
+export interface Format {
+  format: string;
+  suffix: string;
+  viewer: string; // programs that read it
+  whole_run: boolean; // it takes no quantity and no range
+}
+
 // A row of /api/traces. A trace that cannot be read has only id, trace, deleted and error.
 export interface Trace {
   id: number;

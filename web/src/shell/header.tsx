@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // header.tsx - which program is shown, and what belongs to the whole page: trace, theme, copies of the address.
 
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import { commandOf } from '../state/command';
 import { following, go, running, shownRequest, trace, traces } from '../state/store';
 import { setTheme, theme } from '../state/theme';
 import { baseName, durationText, plural } from '../text/text';
-import { copyText } from './copy';
+import { Copy } from './copy_button';
+import { ExportMenu } from './export_menu';
 
 export function Header() {
   const shown = trace.value;
@@ -42,8 +43,14 @@ export function Header() {
       {shown?.complete === false && !running.value && <span class="badge warn">incomplete trace</span>}
       <TraceSwitcher />
       <span class="end">
-        <Copy what="link" text={() => location.href} />
-        <Copy what="command" text={commandText} />
+        <Copy what="link" title="Copy link" hint="copy the address of what is shown" text={() => location.href} />
+        <Copy
+          what="command"
+          title="Copy as command"
+          hint="copy the command that prints the same numbers"
+          text={commandText}
+        />
+        <ExportMenu />
         <button
           type="button"
           aria-label={theme.value === 'dark' ? 'Light colours' : 'Dark colours'}
@@ -80,25 +87,5 @@ function TraceSwitcher() {
         </option>
       ))}
     </select>
-  );
-}
-
-const COPIED_MS = 1500;
-
-function Copy({ what, text }: { what: 'link' | 'command'; text: () => string }) {
-  const [state, setState] = useState('');
-  const onClick = async () => {
-    const copied = await copyText(text());
-    setState(copied ? 'copied' : 'not copied');
-    setTimeout(() => setState(''), COPIED_MS);
-  };
-  const title = what === 'link' ? 'copy the address of what is shown' : 'copy the command that prints the same numbers';
-  return (
-    <button type="button" class="copy" onClick={onClick} title={title} data-copy={what}>
-      <span class={state ? 'hidden' : ''}>{what === 'link' ? 'Copy link' : 'Copy as command'}</span>
-      <span role="status" class="said">
-        {state}
-      </span>
-    </button>
   );
 }

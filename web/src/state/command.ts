@@ -43,6 +43,11 @@ function optionWords(key: string, value: string | number | true): string[] {
   return ATTACHED.has(key) ? [`--${key}=${value}`] : [`--${key}`, String(value)];
 }
 
+// The command that asks the server for the same answer. The page does not know the token.
+export function curlOf(address: string): string {
+  return `curl -H "Authorization: Bearer $TOKEN" ${quote(address)}`;
+}
+
 // For any shell: control characters cannot be typed, and are written as the shell's $'...'.
 function quote(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;

@@ -56,6 +56,9 @@ export const isSelected = computed(() => state.value.time !== '' || state.value.
 // The request of the view that is shown; for "copy as command".
 export const shownRequest = signal<Request | null>(null);
 
+// Why the server refused the main question of the view; '': it did not.
+export const shownError = signal('');
+
 export interface GoOptions {
   replace?: boolean; // no step of its own in the history: while something is dragged
 }

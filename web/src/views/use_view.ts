@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // use_view.ts - the answer to the main question of a view.
 
+import { useEffect } from 'preact/hooks';
 import { type Answered, useAnswer } from '../data/answers';
 import type { Params, Request } from '../data/source';
-import { question, state } from '../state/store';
+import { question, shownError, state } from '../state/store';
 import type { View } from './view';
 
 // Only the selections that the view follows are part of its question.
@@ -17,5 +18,13 @@ export function requestOf(view: View): Request {
 }
 
 export function useViewAnswer<T>(view: View): Answered<T> {
-  return useAnswer<T>(requestOf(view));
+  const answer = useAnswer<T>(requestOf(view));
+  const refused = answer.status === 400 ? answer.error : '';
+  useEffect(() => {
+    shownError.value = refused;
+    return () => {
+      shownError.value = '';
+    };
+  }, [refused]);
+  return answer;
 }

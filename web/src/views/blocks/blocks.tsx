@@ -13,7 +13,7 @@ import { FOLLOWS_ALL, type View } from '../view';
 import { BlockDetails } from './block_details';
 import { BlockList } from './block_list';
 import type { BlockRow, BlocksAnswer, GroupsAnswer } from './blocks_types';
-import { FilterChips, FilterForm } from './filter_form';
+import { FilterForm } from './filter_form';
 import { GroupList } from './group_list';
 import { GROUP_ROWS, orderParams, PAGE_ROWS, parseOrder } from './order';
 
@@ -23,7 +23,6 @@ function Blocks() {
     <section class="card" aria-labelledby="blocks-heading">
       <h2 id="blocks-heading">{question.value.heading}</h2>
       <Tools />
-      <FilterChips />
       <details class="filter-details">
         <summary>Filter form</summary>
         <FilterForm />
