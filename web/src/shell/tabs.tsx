@@ -13,7 +13,7 @@ export function Tabs({ view }: { view: View }) {
           key={one.key}
           href={linkTo({ view: one.key })}
           aria-current={one === view ? 'page' : undefined}
-          title={`${one.hint} (key ${i + 1})`}
+          title={i < 9 ? `${one.hint} (key ${i + 1})` : one.hint}
           data-view={one.key}
         >
           {one.title}

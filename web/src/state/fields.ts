@@ -55,6 +55,11 @@ export const GROUPS = [
 ] as const;
 export type Group = (typeof GROUPS)[number];
 
+// What the histograms are of, and the parts of the views about threads and tags, and about the memory of the process.
+export const CLASSES = ['size', 'life'] as const;
+export const THREAD_PARTS = ['threads', 'tags'] as const;
+export const MEMORY_PARTS = ['blocks', 'resident', 'mmaps', 'fragmentation'] as const;
+
 // How the view over-time shows its rows.
 export type Form = 'stacked' | 'lines' | 'table';
 export const FORMS: readonly Form[] = ['stacked', 'lines', 'table'];
@@ -83,6 +88,10 @@ export const fields = {
   recursion: word('rec', ['show', 'merge'], 'show'),
   zoom: text('z', '', 100_000), // the path to a frame of the flame graph: widgets/flame/path.ts
   find: text('find'), // part of a function's name, in the flame graph
+  classes: word('hg', CLASSES, 'size'), // of the histograms
+  threadPart: word('tt', THREAD_PARTS, 'threads'),
+  memoryPart: word('mp', MEMORY_PARTS, 'blocks'),
+  mapping: text('map'), // a name or 0xADDRESS: the mappings whose resident memory is shown; '': all
   around: text('fn'), // the function whose callers and callees the flame graph shows
 };
 

@@ -42,7 +42,14 @@ export function Legend({ answer, bands, moment, pointed }: Props) {
         </thead>
         <tbody>
           {bands.map(band => (
-            <LegendRow key={band.key} band={band} moment={moment} total={total} pointed={band.key === pointed} />
+            <LegendRow
+              key={band.key}
+              band={band}
+              moment={moment}
+              total={total}
+              pointed={band.key === pointed}
+              group={answer.group}
+            />
           ))}
         </tbody>
         <tfoot>
@@ -68,14 +75,15 @@ function Bytes({ value }: { value: number | null }) {
 }
 
 interface RowProps {
+  group: string;
   band: Band;
   moment: number;
   total: number | null;
   pointed: boolean;
 }
 
-function LegendRow({ band, moment, total, pointed }: RowProps) {
-  const { group, filter, hidden } = state.value;
+function LegendRow({ group, band, moment, total, pointed }: RowProps) {
+  const { filter, hidden } = state.value;
   const value = band.values[moment] ?? null;
   const term = band.row ? rowTerm(group, band.row) : '';
   const isHidden = hidden.includes(band.key);
