@@ -409,8 +409,9 @@ const struct hl_opt hl_request_view_rows[] = {
 		set_top_down},
 	HL_VIEWS_WITH_OPTION(X){'g', "group", "GROUP:" GROUP_VALUES,
 		"a flat table that counts each block in one row", set_group},
-	{0, "source", "FILE[:LINE]",
-		"the lines of a source file with their bytes; FILE as in --group=file, or its end",
+	{0, "source", "FILE",
+		"the lines of a source file with their bytes; FILE as in --group=file, or its end, "
+		"or either with :LINE",
 		hl_request_set_source},
 	{0, "mapping", "NAME|ADDRESS",
 		"with --resident: only mappings of this name, or at 0xADDRESS",

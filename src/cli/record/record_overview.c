@@ -66,9 +66,12 @@ void hl_record_overview_print_numbers(struct hl_model *m, const struct hl_overvi
 	hl_text_headline(stderr, m, o, &style);
 }
 
-void hl_record_overview_print_sites(struct hl_model *m, const struct hl_overview *o)
+void hl_record_overview_print_sites(
+	struct hl_model *m, const struct hl_overview *o, const char *trace)
 {
-	const struct hl_text_opts style = make_style();
+	struct hl_text_opts style = make_style();
 
+	style.command = program_invocation_name;
+	style.file = trace;
 	hl_text_overview_short(stderr, m, o, &style);
 }

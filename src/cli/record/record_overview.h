@@ -10,6 +10,8 @@
 void hl_record_overview_make(struct hl_overview *o, struct hl_model *m);
 /* Prints the most important numbers, without and then with the sites behind them, to stderr. */
 void hl_record_overview_print_numbers(struct hl_model *m, const struct hl_overview *o);
-void hl_record_overview_print_sites(struct hl_model *m, const struct hl_overview *o);
+/* trace: for the commands that are printed. */
+void hl_record_overview_print_sites(
+	struct hl_model *m, const struct hl_overview *o, const char *trace);
 
 #endif

@@ -189,7 +189,7 @@ static void *print_all(void *arg)
 	print_dropped(hl_model_info(m));
 	print_cost(hl_model_info(m));
 	print_interpreter(m);
-	hl_record_overview_print_sites(m, &overview);
+	hl_record_overview_print_sites(m, &overview, s->path);
 	print_trace_path(m, s->path, s->earlier_files);
 	hl_overview_fini(&overview);
 	hl_model_close(m);

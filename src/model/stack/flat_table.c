@@ -450,11 +450,11 @@ int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answe
 }
 
 int hl_table_build_mapped(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
-	enum hl_group g, uint32_t *row_of)
+	enum hl_group g, bool folds, uint32_t *row_of)
 {
 	for (uint32_t i = 0; i <= a->n_keys; i++)
 		row_of[i] = UINT32_MAX;
-	return build_table(t, m, a, g, false, row_of);
+	return build_table(t, m, a, g, folds, row_of);
 }
 
 /* --- order --- */

@@ -88,7 +88,7 @@ int hl_table_build(struct hl_table *t, struct hl_model *m, const struct hl_answe
 /* As hl_table_build, and sets row_of[n_keys + 1] to the row of each key, UINT32_MAX for keys
  * without blocks. The rows are not sorted and must not be sorted while row_of is in use. */
 int hl_table_build_mapped(struct hl_table *t, struct hl_model *m, const struct hl_answer *a,
-	enum hl_group g, uint32_t *row_of);
+	enum hl_group g, bool folds, uint32_t *row_of);
 void hl_table_sort(struct hl_table *t, enum hl_sort by);
 void hl_table_fini(struct hl_table *t);
 

@@ -101,7 +101,7 @@ int hl_grouping_make(struct hl_grouping *d, struct hl_model *m, enum hl_group g,
 		err = sum_by_key(d, &a, answers, n);
 	d->frames = malloc(((size_t)d->n_keys + 1) * sizeof(*d->frames));
 	if (!err)
-		err = d->frames ? hl_table_build_mapped(&t, m, &a, g, d->frames) : -ENOMEM;
+		err = d->frames ? hl_table_build_mapped(&t, m, &a, g, false, d->frames) : -ENOMEM;
 	if (!err)
 		row_frames = malloc((t.n + 1) * sizeof(*row_frames));
 	if (!err)

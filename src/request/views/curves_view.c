@@ -15,11 +15,13 @@ static struct hl_group_curves_request make_request(
 	const struct hl_plan *p, const struct hl_plan_part *part)
 {
 	const struct hl_request *r = p->request;
-	size_t points = r->columns ? r->columns : HL_REQUEST_COLUMNS;
+	/* The same with each width of the output: the highest value is that of the moments. */
+	size_t points = r->unlimited && r->columns ? r->columns : HL_REQUEST_COLUMNS;
 
 	return (struct hl_group_curves_request){.group = part->group,
 		.filter = p->filter,
 		.range = hl_plan_time_range(p),
+		.folds = !r->full_stacks,
 		.points = hl_min_u64(points, HL_GROUP_CURVES_POINTS_MAX),
 		.limit = r->limit_given ? r->limit : ROWS};
 }

@@ -162,7 +162,8 @@ static void put_title(const struct curves_printer *p, const struct hl_result *r)
 			hl_text_duration(b, x->known.to_ns), all);
 	else
 		hl_strbuf_printf(&text, " over %s", all);
-	hl_strbuf_printf(&text, "%s%s", x->estimated ? ", estimated from samples" : "",
+	hl_strbuf_printf(&text, ", at %zu moments%s%s", p->c->n_points,
+		x->estimated ? ", estimated from samples" : "",
 		p->c->before_damage ? ", in the readable part" : "");
 	hl_put_title(p->out, hl_strbuf_str(&text), p->opts);
 	hl_strbuf_fini(&text);
@@ -170,7 +171,7 @@ static void put_title(const struct curves_printer *p, const struct hl_result *r)
 
 static void put_header(const struct curves_printer *p)
 {
-	fprintf(p->out, "\n%*s  %*s  %-*s  %s\n", p->value_width, "at most", p->value_width,
+	fprintf(p->out, "\n%*s  %*s  %-*s  %s\n", p->value_width, "highest", p->value_width,
 		p->c->range.to_ns > 0 ? "at the end" : "", (int)p->plot,
 		p->plot >= 14 ? "live over time" : "live", hl_group_name(p->c->table.group));
 }

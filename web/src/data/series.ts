@@ -4,7 +4,7 @@
 
 import type { Answer, Mark } from './types';
 
-// What says which row it is: the same members as in a row of table/{group}.
+// The name of a row: the same members as in a row of table/{group}.
 export interface RowName {
   name: string;
   function?: string | null;

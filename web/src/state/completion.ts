@@ -89,7 +89,7 @@ export interface Refusal {
   at: number; // of the filter, from 0
 }
 
-// What the server says about a wrong filter, with the place in it.
+// The server's message about a wrong filter, with the place in it.
 export function refusalOf(error: string, filter: string): Refusal | null {
   const found = /^filter: (.*), at character (\d+) of "(.*)"$/s.exec(error);
   return found && found[3] === filter.trim() ? { reason: found[1]!, at: Number(found[2]) - 1 } : null;

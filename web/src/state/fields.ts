@@ -55,7 +55,7 @@ export const GROUPS = [
 ] as const;
 export type Group = (typeof GROUPS)[number];
 
-// What the histograms are of, and the parts of the views about threads and tags, and about the memory of the process.
+// The classes of the histograms, and the parts of the views about threads, tags and the memory of the process.
 export const CLASSES = ['size', 'life'] as const;
 export const THREAD_PARTS = ['threads', 'tags'] as const;
 export const MEMORY_PARTS = ['blocks', 'resident', 'mmaps', 'fragmentation'] as const;

@@ -63,7 +63,8 @@ static int make_rows(struct hl_curves_builder *b)
 	for (uint32_t i = 0; i <= b->n_keys && !err && b->key != HL_KEY_STACK; i++)
 		a.values[i].blocks = 1;
 	if (!err)
-		err = hl_table_build_mapped(&b->c->table, b->m, &a, b->request->group, b->row_of);
+		err = hl_table_build_mapped(
+			&b->c->table, b->m, &a, b->request->group, b->request->folds, b->row_of);
 	free(a.values);
 	return err;
 }

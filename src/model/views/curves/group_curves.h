@@ -21,6 +21,7 @@ struct hl_group_curves_request {
 	enum hl_group group;
 	struct hl_filter *filter; /* NULL: all blocks; it is bound here */
 	struct hl_time_range range;
+	bool folds;    /* as in hl_table_build */
 	size_t points; /* from 1 to HL_GROUP_CURVES_POINTS_MAX */
 	size_t limit;  /* of rows, the ones with the highest value are kept; 0: all */
 };

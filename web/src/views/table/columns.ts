@@ -94,7 +94,7 @@ export function orderOf(sort: string, unit: Unit, group: Group): Order | null {
     : { column: COLUMNS.find(one => one.key === unit)!, falling: true };
 }
 
-// What a click on the head of a column selects: numbers begin with the largest.
+// The order after a click on the head of a column: numbers begin with the largest.
 export function nextSort(column: Column, order: Order | null): string {
   const falling = order?.column === column ? !order.falling : column.key !== 'name';
   return falling ? `-${column.key}` : column.key;

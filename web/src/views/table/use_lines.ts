@@ -65,7 +65,7 @@ export function useLines(value: TableAnswer, all: boolean): Lines {
   return { lines, series: shownSeries, waiting, slow: isLong && ((group !== 'pool' && !timed) || group === 'site') };
 }
 
-// Finds the row of another answer; rows that cannot be told apart are not found.
+// Finds the row of another answer; rows with equal names are not found.
 function finder<T extends RowName>(rows: readonly T[] | undefined): (row: RowName) => T | undefined {
   const found = new Map<string, T | undefined>();
   for (const row of rows ?? []) {

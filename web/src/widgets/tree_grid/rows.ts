@@ -44,7 +44,7 @@ export interface Moved {
   focused: TreeNode;
 }
 
-// What a key does; null: it is not one of a tree.
+// The effect of a key; null: it is not one of a tree.
 export function pressTree(
   key: string,
   rows: readonly TreeNode[],
