@@ -80,7 +80,7 @@ export interface Moved {
   focused: TreeNode;
 }
 
-// What a key does; null: it is not one of a tree.
+// The rows after a key; null: it is not one of a tree.
 export function pressTree(
   key: string,
   rows: readonly TreeNode[],
