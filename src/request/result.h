@@ -28,9 +28,9 @@
 struct hl_tree_result {
 	struct hl_answer answer;
 	struct hl_tree tree;
-	size_t max_nodes;   /* at most this many nodes are useful; 0: all */
-	uint64_t min_size;  /* smaller nodes are not useful; 0: all are */
-	bool by_blocks;     /* sizes are blocks instead of bytes */
+	size_t max_nodes;  /* at most this many nodes are useful; 0: all */
+	uint64_t min_size; /* smaller nodes are not useful; 0: all are */
+	bool by_blocks;    /* sizes are blocks instead of bytes */
 };
 /* The maximum depth of branches in a tree that begins at the allocating frame: the indentation of a
  * deep recursion would grow with the square of its depth. */

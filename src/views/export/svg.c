@@ -282,8 +282,7 @@ static int add_frame(struct writer *w, uint32_t node, uint64_t from, uint32_t de
 static int add_outer_frame(
 	struct writer *w, const char *text, const struct hl_value *v, uint64_t from, uint32_t depth)
 {
-	struct drawn_frame d = {
-		.value = *v, .from = from, .depth = depth, .kind = HL_OWNER_GROUP};
+	struct drawn_frame d = {.value = *v, .from = from, .depth = depth, .kind = HL_OWNER_GROUP};
 	int err = keep_string(w, text, &d.name);
 
 	return err ? err : hl_vec_push(&w->frames, d);
@@ -353,8 +352,8 @@ static void put_frames(struct writer *w)
 /* Folded stacks end at their sites, without allocation functions. */
 static void put_legend(struct hl_strbuf *b, bool full_stacks)
 {
-	static const enum hl_frame_owner kinds[] = {HL_OWNER_PROGRAM,
-		HL_OWNER_LIBRARY, HL_OWNER_RUNTIME, HL_OWNER_CALLED};
+	static const enum hl_frame_owner kinds[] = {
+		HL_OWNER_PROGRAM, HL_OWNER_LIBRARY, HL_OWNER_RUNTIME, HL_OWNER_CALLED};
 	double x = TEXT_MARGIN;
 
 	hl_strbuf_puts(b, "<g id=\"legend\" font-size=\"11\" fill=\"#5c6875\">\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// focused_frame.tsx - the facts about the focused frame of a flame graph, and what can be done with it.
+// focused_frame.tsx - the facts about the focused frame of a flame graph or row of a tree, and what can be done with it.
 
 import { useEffect, useState } from 'preact/hooks';
 import { useAnswer } from '../../data/answers';
@@ -68,6 +68,7 @@ export function FocusedFrame({ node, root }: { node: TreeNode; root: TreeNode })
 function Actions({ node }: { node: TreeNode }) {
   const { filter } = state.value;
   const term = functionTerm(node.frame!);
+  const { file } = node.frame!;
   const name = node.frame!.function!;
   return (
     <div class="actions">
@@ -77,12 +78,17 @@ function Actions({ node }: { node: TreeNode }) {
       <a href={linkTo({ filter: addTerm(filter, `-${term}`), zoom: '' })} data-action="exclude">
         exclude
       </a>
-      <a href={linkTo({ around: name, zoom: '' })} data-action="around" title="key s">
+      <a href={linkTo({ view: 'flame', around: name, zoom: '' })} data-action="around" title="key s">
         callers and callees
       </a>
       <a href={linkTo({ view: 'table', group: 'stack', sort: '', filter: addTerm(filter, term) })} data-action="table">
         its stacks as a table
       </a>
+      {file && (
+        <a href={linkTo({ view: 'source', file })} data-action="source">
+          its source file
+        </a>
+      )}
       <OverTime term={term} />
     </div>
   );

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // tree.tsx - the tree of all frames as a table, from either end.
 
-import { useMemo } from 'preact/hooks';
-import { type TreeAnswer, treeOf } from '../../data/tree';
+import { useMemo, useState } from 'preact/hooks';
+import { pathTo, type TreeAnswer, type TreeNode, treeOf } from '../../data/tree';
 import { linkTo, question, state } from '../../state/store';
 import { plural, unitText } from '../../text/text';
 import { AnswerBox } from '../../widgets/answer_box';
 import { TreeGrid } from '../../widgets/tree_grid/tree_grid';
+import { FocusedFrame } from '../flame/focused_frame';
 import { useViewAnswer } from '../use_view';
 import { FOLLOWS_ALL, type View } from '../view';
 import { rowsMost, useFewer } from './tree_limit';
@@ -34,6 +35,7 @@ function Tree() {
 function Rows({ value }: { value: TreeAnswer }) {
   const { unit, direction } = state.value;
   const root = useMemo(() => treeOf(value), [value]);
+  const [focused, setFocused] = useState<TreeNode | null>(null);
   const down = direction === 'down';
   return (
     <>
@@ -43,6 +45,7 @@ function Rows({ value }: { value: TreeAnswer }) {
       {root.children.length ? (
         <TreeGrid
           key={direction}
+          onFocus={setFocused}
           root={root}
           unit={unit}
           label={down ? 'Tree from the outermost frames' : 'Tree from the frames that allocate'}
@@ -52,6 +55,7 @@ function Rows({ value }: { value: TreeAnswer }) {
       ) : (
         <p class="empty">No block is selected. Select another time or quantity, or remove the filter.</p>
       )}
+      {focused && pathTo(focused)[0] === root && <FocusedFrame node={focused} root={root} />}
     </>
   );
 }

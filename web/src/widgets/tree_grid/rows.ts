@@ -39,12 +39,48 @@ export function openBeside(open: Open, node: TreeNode): Set<TreeNode> {
   return next;
 }
 
+// What is shown of a tree.
+export interface Shown {
+  root: TreeNode;
+  open: Open;
+  focused: TreeNode | null;
+}
+
+export function firstShown(root: TreeNode): Shown {
+  return { root, open: openChain(new Set(), root.children[0] ?? root), focused: null };
+}
+
+// The same rows in the tree of another answer. Of rows that are in sight all callers are open.
+export function carryOver(before: Shown, root: TreeNode): Shown {
+  const open = new Set<TreeNode>();
+  let focused: TreeNode | null = null;
+  const pending: [TreeNode, TreeNode][] = [[before.root, root]];
+  while (pending.length) {
+    const [old, now] = pending.pop()!;
+    const children = new Map(now.children.map(child => [keyOf(child), child]));
+    for (const child of old.children) {
+      const same = children.get(keyOf(child));
+      if (!same) continue;
+      if (child === before.focused) focused = same;
+      if (!before.open.has(child)) continue;
+      open.add(same);
+      pending.push([child, same]);
+    }
+  }
+  return open.size ? { root, open, focused } : firstShown(root);
+}
+
+function keyOf(node: TreeNode): string {
+  const { function: name, file, line, module } = node.frame!;
+  return JSON.stringify([name, file, line, module]);
+}
+
 export interface Moved {
   open: Open;
   focused: TreeNode;
 }
 
-// The effect of a key; null: it is not one of a tree.
+// The rows after a key; null: it is not one of a tree.
 export function pressTree(
   key: string,
   rows: readonly TreeNode[],

@@ -3,7 +3,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TreeNode } from '../../data/tree';
 import { namesOf, sampleTree } from '../../data/tree_sample';
-import { openChain, openRows, pressTree } from './rows';
+import { carryOver, firstShown, openChain, openRows, pressTree } from './rows';
 
 // main - run - (a - b, c); other
 const root = sampleTree('main 9 1; run 9 1; a 5 1; b 5 1; c 4 1; other 1 1', [null, 0, 1, 2, 1, null]);
@@ -15,6 +15,18 @@ test('a node is opened down to the first branch', () => {
   deepEqual(names(new Set()), ['main', 'other']);
   deepEqual(names(openChain(new Set(), main)), ['main', 'run', 'a', 'c', 'other']);
   deepEqual(names(openChain(new Set(), root)), ['main', 'other']);
+});
+
+test('the tree of a new answer has the same rows open', () => {
+  const before = { root, open: openChain(new Set(), run), focused: run.children[0]! };
+  before.open.add(main);
+  const later = sampleTree('other 20 1; main 9 1; new 5 1; run 4 1; c 2 1; a 1 1; b 1 1', [null, null, 1, 1, 3, 3, 5]);
+  const after = carryOver(before, later);
+  deepEqual(namesOf(openRows(later, after.open)), ['other', 'main', 'new', 'run', 'c', 'a']);
+  equal(after.focused?.frame?.function, 'a');
+  equal(after.focused?.bytes, 1);
+  const other = sampleTree('x 2 1; y 2 1', [null, 0]);
+  deepEqual(carryOver(before, other), firstShown(other));
 });
 
 test('keys of a tree', () => {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tree_grid.tsx - a tree as a table whose rows open. Only the rows that are in sight are in the page.
 
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { TreeNode } from '../../data/tree';
 import { countText, exactBytesText, percentText, type Unit, unitText } from '../../text/text';
 import { Bar } from '../bar';
 import { FrameName } from '../frame_name';
-import { close, type Open, openChain, openRows, pressTree } from './rows';
+import { carryOver, close, firstShown, type Open, openChain, openRows, pressTree, type Shown } from './rows';
 
 const ROW = 24; // px
 const BEYOND = 10; // rows above and below what is in sight
@@ -20,11 +20,13 @@ interface Props {
   label: string;
   nameTitle: string;
   withSelf: boolean;
+  onFocus: (node: TreeNode | null) => void;
 }
 
-export function TreeGrid({ root, unit, label, nameTitle, withSelf }: Props) {
-  const [open, setOpen] = useState<Open>(() => openChain(new Set(), root.children[0] ?? root));
-  const [focused, setFocused] = useState<TreeNode | null>(null);
+export function TreeGrid({ root, unit, label, nameTitle, withSelf, onFocus }: Props) {
+  const [kept, setKept] = useState<Shown>(() => firstShown(root));
+  const shown = useMemo(() => (kept.root === root ? kept : carryOver(kept, root)), [kept, root]);
+  const { open, focused } = shown;
   const [top, setTop] = useState(0);
   const box = useRef<HTMLDivElement>(null);
   const rows = openRows(root, open);
@@ -41,18 +43,27 @@ export function TreeGrid({ root, unit, label, nameTitle, withSelf }: Props) {
     else if (y + 2 * ROW > scrollTop + clientHeight) box.current!.scrollTop = y + 2 * ROW - clientHeight;
   }, [focusedRow, focused]);
 
+  useLayoutEffect(() => {
+    if (shown === kept) return;
+    setKept(shown);
+    onFocus(shown.focused);
+  }, [shown, kept]);
+
+  const show = (nowOpen: Open, node: TreeNode) => {
+    setKept({ root, open: nowOpen, focused: node });
+    onFocus(node);
+  };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const moved = pressTree(event.key, rows, open, rows[focusedRow]!, Math.floor(height / ROW) - 2);
     if (!moved) return;
     event.preventDefault();
     event.stopPropagation();
-    setOpen(moved.open);
-    setFocused(moved.focused);
+    show(moved.open, moved.focused);
   };
   const toggle = (node: TreeNode) => {
-    setFocused(node);
-    if (node.children.length) setOpen(open.has(node) ? close(open, node) : openChain(open, node));
+    if (!node.children.length) show(open, node);
+    else show(open.has(node) ? close(open, node) : openChain(open, node), node);
   };
 
   return (
