@@ -19,6 +19,9 @@ import { MmapsPart } from './mmaps';
 import { Ranges } from './ranges';
 import { ResidentPart } from './resident';
 
+// Of the curves of resident memory.
+const COLUMNS = 200;
+
 type Part = State['memoryPart'];
 
 const TITLES: Record<Part, string> = {
@@ -85,7 +88,7 @@ function paramsOf({ memoryPart, time, filter, mapping }: State): Params {
   if (memoryPart !== 'resident') return momentParams({ time, filter, running: running.value });
   // Without a moment it is that of the most resident memory, which need not be the peak of the heap.
   const { peak: _, ...moment } = momentParams({ time, filter: '', running: running.value });
-  return mapping ? { ...moment, mapping } : moment;
+  return mapping ? { ...moment, width: COLUMNS, mapping } : { ...moment, width: COLUMNS };
 }
 
 export const memory: View = {

@@ -201,7 +201,7 @@ function Groups({ value }: { value: Resident }) {
           <tbody>
             {rows.map(row => (
               <tr key={`${row.kind} ${row.name}`}>
-                <td class="trend">
+                <td class="number">
                   <Sparkline values={row.trend} />
                 </td>
                 <AmountCells row={row} />
