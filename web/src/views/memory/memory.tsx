@@ -1,127 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
-// memory.tsx - the address space at a moment: the mappings of the process, how full of blocks each is, and the gaps.
+// memory.tsx - the address space: the blocks in each mapping, resident memory over time, the program's own mappings, and
+// how full the pages are. Each part has an endpoint of its own.
 
-import { addTerm } from '../../state/filter';
+import type { ComponentType } from 'preact';
+import { useMemo } from 'preact/hooks';
+import type { Params } from '../../data/source';
+import type { Answer } from '../../data/types';
+import { MEMORY_PARTS, type State } from '../../state/fields';
 import { momentParams } from '../../state/moment';
-import { linkTo, running, state } from '../../state/store';
-import { bytesText, countText, durationText, exactBytesText, plural } from '../../text/text';
+import { go, running, state } from '../../state/store';
 import { AnswerBox } from '../../widgets/answer_box';
-import { useViewAnswer } from '../use_view';
-import type { View } from '../view';
-import type { AddressRange, AddressSpace } from './memory_types';
+import { Choice } from '../../widgets/choice';
+import { Downloads } from '../../widgets/downloads';
+import { requestOf, useViewAnswer } from '../use_view';
+import type { Follows, View } from '../view';
+import { FragmentationPart } from './fragmentation';
+import { MmapsPart } from './mmaps';
+import { Ranges } from './ranges';
+import { ResidentPart } from './resident';
+
+// Of the curves of resident memory.
+const COLUMNS = 200;
+
+type Part = State['memoryPart'];
+
+const TITLES: Record<Part, string> = {
+  blocks: 'Blocks in mappings',
+  resident: 'Resident memory',
+  mmaps: 'Own mappings',
+  fragmentation: 'Fragmentation',
+};
+const HINTS: Record<Part, string> = {
+  blocks: 'how full of blocks each mapping is, and the gaps',
+  resident: 'the memory of the whole process over time, by mapping; needs record --mmap',
+  mmaps: 'what the program mapped itself; needs record --mmap',
+  fragmentation: 'how full the pages of the heap are, and who holds nearly empty ones',
+};
+const OPTIONS = MEMORY_PARTS.map(value => ({ value, title: TITLES[value], hint: HINTS[value] }));
+const FOLLOWS: Record<Part, Follows> = {
+  blocks: { time: true, quantity: false, unit: false, filter: true },
+  resident: { time: true, quantity: false, unit: false, filter: false },
+  mmaps: { time: false, quantity: false, unit: false, filter: true },
+  fragmentation: { time: true, quantity: false, unit: false, filter: true },
+};
+const ENDPOINTS: Record<Part, string> = {
+  blocks: 'address-space',
+  resident: 'resident',
+  mmaps: 'mmaps',
+  fragmentation: 'fragmentation',
+};
 
 function Memory() {
-  const answer = useViewAnswer<AddressSpace>(memory);
+  const { memoryPart } = state.value;
   return (
     <section class="card" aria-labelledby="memory-heading">
       <h2 id="memory-heading">Address space</h2>
-      <AnswerBox answer={answer}>{value => <Ranges value={value} />}</AnswerBox>
+      <div class="tools">
+        <Choice
+          id="memory-part"
+          label="Part"
+          options={OPTIONS}
+          value={memoryPart}
+          onChange={next => go({ memoryPart: next })}
+        />
+        <Downloads json={requestOf(memory)} />
+      </div>
+      {/* An answer of another part must not be shown as one of this. */}
+      <PartAnswer key={memoryPart} part={memoryPart} />
     </section>
   );
 }
 
-function Ranges({ value }: { value: AddressSpace }) {
-  const used = value.ranges.filter(range => range.fill);
-  const other = value.ranges.filter(range => !range.fill);
-  return (
-    <>
-      <p class="total" data-bytes={value.live_bytes} data-blocks={value.live_blocks}>
-        {bytesText(value.live_bytes)} live in {plural(value.live_blocks, 'block')} at {durationText(value.time_ns)}.{' '}
-        {value.sample_ns === null
-          ? 'Mappings are not known (record --mmap): a row is a group of blocks less than 1 MiB apart.'
-          : `Mappings as sampled at ${durationText(value.sample_ns)}.`}
-      </p>
-      {!used.length && <p class="empty">No block is live at this moment. Select another time.</p>}
-      <RangeTable ranges={used} id="ranges" />
-      {other.length > 0 && (
-        <details>
-          <summary>{plural(other.length, 'mapping')} without blocks</summary>
-          <RangeTable ranges={other} id="other-ranges" />
-        </details>
-      )}
-    </>
-  );
+function PartAnswer({ part }: { part: Part }) {
+  const answer = useViewAnswer<Answer>(memory);
+  const Shown = useMemo(() => componentOf(part), [part]);
+  return <AnswerBox answer={answer}>{value => <Shown value={value} />}</AnswerBox>;
 }
 
-function RangeTable({ ranges, id }: { ranges: AddressRange[]; id: string }) {
-  if (!ranges.length) return null;
-  return (
-    <div class="scroll">
-      <table class="rows" id={id}>
-        <thead>
-          <tr>
-            <th scope="col">Address</th>
-            {['Size', 'Resident', 'Live', 'Blocks', 'Free', 'Largest gap'].map(title => (
-              <th scope="col" class="number" key={title}>
-                {title}
-              </th>
-            ))}
-            <th scope="col">Occupied, from start to end</th>
-            <th scope="col">Mapping</th>
-          </tr>
-        </thead>
-        <tbody>
-          {ranges.map((range, i) => (
-            <RangeRow key={range.start} range={range} begins={i > 0 && range.cluster !== ranges[i - 1]!.cluster} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+// The answer of an endpoint is of the type that its part shows.
+function componentOf(part: Part) {
+  const components = { blocks: Ranges, resident: ResidentPart, mmaps: MmapsPart, fragmentation: FragmentationPart };
+  return components[part] as ComponentType<{ value: Answer }>;
 }
 
-function RangeRow({ range, begins }: { range: AddressRange; begins: boolean }) {
-  const filter = addTerm(state.value.filter, `addr:${range.start}..${range.end}`);
-  return (
-    <tr class={begins ? 'cluster' : ''}>
-      <td class="address">
-        <a href={linkTo({ view: 'table', filter })} title="the blocks in it">
-          {range.start}
-        </a>
-      </td>
-      <Size bytes={range.size} />
-      <Size bytes={range.resident} />
-      <Size bytes={range.fill && range.live_bytes} />
-      <td class="number">{range.fill ? countText(range.live_blocks) : ''}</td>
-      <Size bytes={range.free_bytes} />
-      <Size bytes={range.largest_gap_bytes} />
-      <td class="fill">{range.fill && <Fill fill={range.fill} size={range.size} />}</td>
-      <th scope="row" class="name">
-        {range.permissions} {range.name === null ? 'blocks' : range.name || 'anonymous'}
-      </th>
-    </tr>
-  );
-}
-
-function Size({ bytes }: { bytes: number | null }) {
-  return (
-    <td class="number" data-value={bytes ?? undefined} title={bytes === null ? undefined : exactBytesText(bytes)}>
-      {bytes === null ? '' : bytesText(bytes)}
-    </td>
-  );
-}
-
-// Each step as a bar as high as it is full; the numbers are in the row.
-function Fill({ fill, size }: { fill: { step: number; bytes: number[] }; size: number }) {
-  const n = fill.bytes.length;
-  return (
-    <svg class="fill-plot" viewBox={`0 0 ${n} 1`} preserveAspectRatio="none" aria-hidden="true">
-      {fill.bytes.map((bytes, i) => {
-        const height = bytes / Math.max(1, Math.min(fill.step, size - i * fill.step));
-        return <rect key={i} x={i} y={1 - height} width={1} height={height} />;
-      })}
-    </svg>
-  );
+function paramsOf({ memoryPart, time, filter, mapping }: State): Params {
+  if (memoryPart === 'mmaps') return filter.trim() ? { filter: [filter.trim()] } : {};
+  if (memoryPart !== 'resident') return momentParams({ time, filter, running: running.value });
+  // Without a moment it is that of the most resident memory, which need not be the peak of the heap.
+  const { peak: _, ...moment } = momentParams({ time, filter: '', running: running.value });
+  return mapping ? { ...moment, width: COLUMNS, mapping } : { ...moment, width: COLUMNS };
 }
 
 export const memory: View = {
   key: 'memory',
   title: 'Address space',
-  hint: 'the mappings of the process, the blocks in each, and the gaps between them',
-  follows: { time: true, quantity: false, unit: false, filter: true },
-  request: ({ time, filter }) => ({
-    view: 'address-space',
-    params: momentParams({ time, filter, running: running.value }),
-  }),
+  hint: 'the mappings of the process, the blocks in each, and the gaps between them; resident memory; fragmentation',
+  get follows() {
+    return FOLLOWS[state.value.memoryPart];
+  },
+  request: now => ({ view: ENDPOINTS[now.memoryPart], params: paramsOf(now) }),
   component: Memory,
 };

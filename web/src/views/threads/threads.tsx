@@ -75,7 +75,6 @@ function Shown({ value }: { value: ThreadsAnswer }) {
         <table class="rows" id="threads">
           <thead>
             <tr>
-              <th scope="col">Thread</th>
               {AMOUNTS.map(amount => (
                 <th scope="col" class="number" key={amount} title={AMOUNT_HINTS[amount]}>
                   {AMOUNT_TITLES[amount]}
@@ -84,6 +83,7 @@ function Shown({ value }: { value: ThreadsAnswer }) {
               <th scope="col" class="number">
                 tid
               </th>
+              <th scope="col">Thread</th>
             </tr>
           </thead>
           <tbody>
@@ -108,11 +108,6 @@ function Row({ row }: { row: ThreadRow }) {
   const { filter, unit } = state.value;
   return (
     <tr>
-      <th scope="row" class="name">
-        <a href={linkTo({ filter: addTerm(filter, `thread:${row.thread}`) })} title="only the blocks that it allocated">
-          {threadText(row)}
-        </a>
-      </th>
       {AMOUNTS.map(amount => {
         const number = row[`${amount}_${unit}`];
         return (
@@ -122,6 +117,11 @@ function Row({ row }: { row: ThreadRow }) {
         );
       })}
       <td class="number">{row.tid}</td>
+      <th scope="row" class="name">
+        <a href={linkTo({ filter: addTerm(filter, `thread:${row.thread}`) })} title="only the blocks that it allocated">
+          {threadText(row)}
+        </a>
+      </th>
     </tr>
   );
 }
