@@ -3,7 +3,7 @@
 
 import { useEffect } from 'preact/hooks';
 import { connected, problem, shownRequest, state, trace, traces } from '../state/store';
-import { requestOf } from '../views/use_view';
+import { questionOfView, requestOf } from '../views/use_view';
 import { findView } from '../views/views';
 import { Controls } from './controls';
 import { Header } from './header';
@@ -48,7 +48,7 @@ function Trace() {
         <Controls />
         <Tabs view={view} />
         <SelectionBar view={view} />
-        <Timebar />
+        <Timebar heading={questionOfView(view).heading} />
       </div>
       <main id="view" data-view={view.key} tabIndex={-1}>
         <h1 class="visually-hidden">{view.title}</h1>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // controls.tsx - controls the recording of a running program, as `heaplapse ctl` does. Nothing is shown for others.
 
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useSource } from '../data/answers';
-import type { Control } from '../data/types';
 import { running, state, trace } from '../state/store';
+import { refreshTraces, setControl } from '../state/traces';
 
 const STATES: Record<string, string> = { recording: 'recording', paused: 'paused', stopped: 'stopped' };
 const VERBS: Record<string, [string, string][]> = {
@@ -18,22 +18,28 @@ const VERBS: Record<string, [string, string][]> = {
   ],
   stopped: [['resume', 'Start']],
 };
+const PENDING_MS = 500;
 const MODES = ['trace', 'cull', 'count', 'sample'];
 
 export function Controls() {
   const source = useSource();
-  const [now, setNow] = useState<{ trace: number; control: Control } | null>(null);
   const [error, setError] = useState('');
   const [label, setLabel] = useState('');
-  const known = trace.value?.control;
-  if (!running.value || !known) return null;
-  if (!known.controllable) return <p class="recording total">{known.reason}</p>;
-  const control = now?.trace === state.value.trace && !sameState(now.control, known) ? now.control : known;
+  const control = trace.value?.control;
+  const pending = control?.pending ?? null;
+  // A trace that does not grow has no events.
+  useEffect(() => {
+    if (!pending) return;
+    const timer = setInterval(() => refreshTraces(source), PENDING_MS);
+    return () => clearInterval(timer);
+  }, [pending, source]);
+  if (!running.value || !control) return null;
+  if (!control.controllable) return <p class="recording total">{control.reason}</p>;
   const send = async (verb: string, params: Record<string, string> = {}) => {
     const id = state.peek().trace;
     const done = await source.control(id, verb, params);
     setError(done.ok ? '' : done.error);
-    if (done.ok) setNow({ trace: id, control: done.value });
+    if (done.ok) setControl(id, done.value);
   };
   return (
     <div class="recording" data-testid="controls" data-state={control.state ?? ''}>
@@ -85,8 +91,4 @@ export function Controls() {
       )}
     </div>
   );
-}
-
-function sameState(a: Control, b: Control): boolean {
-  return a.state === b.state && a.pending === b.pending;
 }

@@ -3,7 +3,7 @@
 
 import { batch } from '@preact/signals';
 import type { Source } from '../data/source';
-import type { Change, Trace } from '../data/types';
+import type { Change, Control, Trace } from '../data/types';
 import { connected, problem, revisions, traces } from './store';
 
 // Answers are asked again at most this often.
@@ -37,6 +37,16 @@ export async function startTraces(source: Source): Promise<void> {
       connected.value = now;
     },
   );
+}
+
+export async function refreshTraces(source: Source): Promise<void> {
+  const found = await source.traces();
+  if (found.ok) traces.value = found.value;
+}
+
+// The answer to a command is newer than the list.
+export function setControl(id: number, control: Control): void {
+  traces.value = traces.peek().map(one => (one.id === id ? { ...one, control } : one));
 }
 
 function isKnown(change: Change): boolean {

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useAnswer } from '../../data/answers';
 import type { Curve as CurveAnswer } from '../../data/types';
 import { QUANTITY_NAMES } from '../../state/quantity';
-import { curve, following, go, question, revision, run, running, state } from '../../state/store';
+import { curve, following, go, revision, run, running, state } from '../../state/store';
 import { bytesText, durationText } from '../../text/text';
 import type { Curve } from '../../widgets/plot';
 import { useWidth } from '../../widgets/use_width';
@@ -14,14 +14,15 @@ import { selected, show, visible } from './use_time';
 
 const HEIGHT = 132;
 
-export function Timebar() {
+// heading: the question of the view.
+export function Timebar({ heading }: { heading: string }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const shown = useCurve(width);
   const curves = useMemo(() => (shown ? curvesOf(shown) : []), [shown]);
   return (
     <section class="timebar" aria-label="Time selection">
-      <Tools />
+      <Tools heading={heading} />
       <div ref={box}>
         <TimePlot testid="timebar" curves={curves} height={HEIGHT} label={labelOf(shown)} cursorText={cursorText} />
       </div>
@@ -78,14 +79,14 @@ function cursorText({ ns }: Point): string {
   return `${durationText(at)}${column ? `, at most ${bytesText(column.max_live_bytes)}` : ''}`;
 }
 
-function Tools() {
+function Tools({ heading }: { heading: string }) {
   const { time, window, quantity } = state.value;
   const span = selected.value;
   const unknown = time !== '' && !span;
   return (
     <div class="tools">
       <strong class="asked" data-testid="asked">
-        {unknown ? `This trace has no time ${time}` : question.value.heading}
+        {unknown ? `This trace has no time ${time}` : heading}
       </strong>
       <span class="legend">
         <span class="key live">live heap</span>

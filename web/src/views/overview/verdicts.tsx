@@ -2,7 +2,8 @@
 // verdicts.tsx - the sentences about typical problems. Their rules are those of docs/numbers.md; the page adds none.
 
 import type { State } from '../../state/fields';
-import { linkTo } from '../../state/store';
+import { addTerm } from '../../state/filter';
+import { linkTo, state } from '../../state/store';
 import type { Verdict } from './overview_types';
 
 export function Verdicts({ verdicts }: { verdicts: Verdict[] }) {
@@ -26,14 +27,21 @@ export function Verdicts({ verdicts }: { verdicts: Verdict[] }) {
   );
 }
 
-// Where the page shows what a verdict says.
-function placeOf({ kind }: Verdict): Partial<State> {
+// The part of the page with the blocks of the command of a verdict.
+function placeOf({ kind, options }: Verdict): Partial<State> {
+  const sites: Partial<State> = { view: 'table', group: 'site', time: '', sort: '' };
+  const growth = /--growth (\S+)/.exec(options ?? '')?.[1];
+  const lifetime = /--temporary=(\w+)/.exec(options ?? '')?.[1];
   switch (kind) {
     case 'growing':
-      return { view: 'table', group: 'site', quantity: 'growth', time: '', sort: '' };
-    case 'short_lived':
-      return { view: 'table', group: 'site', quantity: 'temporary', unit: 'blocks', time: '', sort: '' };
+      return { ...sites, quantity: 'growth', time: growth ?? '' };
+    case 'short_lived': {
+      const filter = lifetime ? addTerm(state.value.filter, `life:<${lifetime}`) : state.value.filter;
+      return { ...sites, quantity: lifetime ? 'allocated' : 'temporary', unit: 'blocks', filter };
+    }
+    case 'allocated':
+      return { ...sites, quantity: 'allocated' };
     default:
-      return { view: 'table', group: 'site', quantity: 'leaked', time: '', sort: '' };
+      return { view: 'memory', memoryPart: 'fragmentation', quantity: 'live', time: '@end' };
   }
 }
