@@ -134,6 +134,13 @@ def actions(b, server, trace):
     b.click('[data-action=exclude]')
     total = b.look('+document.querySelector("#view .total").dataset.bytes')
     tap.case(total == sum(r['bytes'] for r in rows) - rows[1]['bytes'], 'all but this row', (total, b.state()))
+    for group in 'site', 'function', 'file', 'module', 'thread', 'life', 'call':
+        b.open(server, f'r=1&v=table&q=allocated&g={group}')
+        b.click('#rows .open-row')
+        b.click('[data-action=only]')
+        found = b.state().get('f', '')
+        answer = report(trace, '--allocated', '-g', group, '--filter', found) if found else {'rows': []}
+        tap.case([r['bytes'] for r in answer['rows']] == [r['bytes'] for r in shown(b)] and answer['rows'], f'only a row of {group}: {found}', shown(b)[:3])
     b.open(server, 'r=1&v=table&g=thread')
     b.click('#rows .open-row')
     b.click('[data-action=over-time]')

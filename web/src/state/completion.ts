@@ -61,10 +61,10 @@ export function suggestNames(word: Word, group: string, rows: readonly RowName[]
   const found: Suggestion[] = [];
   const seen = new Set<string>();
   for (const row of rows) {
-    const title = group === 'function' ? (row.function ?? '') : row.name;
+    const title = row.name;
     const term = rowTerm(group, row);
     const text = term.slice(term.indexOf(':') + 1);
-    if (!title || !term || term.startsWith('-') || seen.has(text) || !title.toLowerCase().includes(wanted)) continue;
+    if (!term || term.startsWith('-') || seen.has(text) || !title.toLowerCase().includes(wanted)) continue;
     seen.add(text);
     found.push({ text: simpleText(title, group) ?? text, title, hint: '' });
     if (found.length === SUGGESTIONS_MAX) break;

@@ -28,13 +28,13 @@ test('suggestions are put in place of the word', () => {
   const key = suggestKeys(word)[0]!;
   deepEqual(complete('-mod x', word, key), { text: '-module: x', caret: 8 });
   const name = wordAt('fn:"oper', 8)!;
-  const rows = [{ name: 'operator new f.c:1', function: 'operator new' }];
+  const rows = [{ name: 'operator new' }];
   const found = suggestNames(name, 'function', rows);
   deepEqual(complete('fn:"oper', name, found[0]!), { text: 'fn:"/^operator new$/" ', caret: 22 });
 });
 
 test('names that contain the value, once', () => {
-  const rows = ['parse', 'main', 'sparse', 'parse'].map(one => ({ name: one, function: one }));
+  const rows = ['parse', 'main', 'sparse', 'parse'].map(one => ({ name: one }));
   const found = suggestNames(wordAt('fn:PAR', 6)!, 'function', rows);
   deepEqual(
     found.map(one => one.text),

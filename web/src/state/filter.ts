@@ -21,8 +21,9 @@ function nameTerm(key: string, name: string): string {
 export function rowTerm(group: string, row: RowName): string {
   const known = !row.name.startsWith('[');
   switch (group) {
-    case 'site':
     case 'function':
+      return known ? nameTerm('fn', row.name.replace(/^(0x[\da-f]+) +\[.*\]$/, '$1')) : '';
+    case 'site':
     case 'stack':
       return row.function ? nameTerm('fn', row.function) : '';
     case 'file':

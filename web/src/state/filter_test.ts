@@ -6,7 +6,9 @@ import { addTerm, negated, rowTerm } from './filter';
 test('a row of each group as a term', () => {
   const rows: [string, Parameters<typeof rowTerm>[1], string][] = [
     ['site', { name: 'f a.c:3', function: 'f' }, 'fn:/^f$/'],
-    ['function', { name: 'a::b(int)', function: 'a::b(int)' }, 'fn:"/^a::b\\(int\\)$/"'],
+    ['function', { name: '0x1f [libz.so]' }, 'fn:/^0x1f$/'],
+    ['function', { name: '[no stack]' }, ''],
+    ['function', { name: 'a::b(int)' }, 'fn:"/^a::b\\(int\\)$/"'],
     ['stack', { name: '[no stack]', function: null }, ''],
     ['file', { name: '/src/a b.c' }, 'file:"/^\\/src\\/a b\\.c$/"'],
     ['file', { name: '[file not known]' }, ''],

@@ -27,7 +27,7 @@ interface Props {
 
 // The area of the curves within the canvas; other elements are placed over it.
 export const PLOT_LEFT = 72;
-export const PLOT_RIGHT = 14;
+export const PLOT_RIGHT = 24;
 const BINARY_STEPS = Array.from({ length: 54 }, (_, i) => 2 ** i);
 
 export function Plot({ curves, from, to, width, height, label }: Props) {
