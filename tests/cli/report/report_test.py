@@ -636,8 +636,8 @@ def curves(trace):
         r = subprocess.run([heaplapse, 'report', '--timeline', '-g', 'site', '-n', '1', trace], capture_output=True,
                            env=dict(os.environ, LC_ALL=unicode, COLUMNS='80'), timeout=60)
         lines = r.stdout.decode().splitlines()
-        check(r.returncode == 0 and lines[0] == 'live bytes by site over 64.0 ms' and all(len(line) <= 80 for line in lines), lines)
-        check(bars in lines[3] and lines[3].endswith('  all') and any('1 other; -n 0 shows all' in line for line in lines), lines)
+        check(r.returncode == 0 and lines[0] == 'live bytes by site over 64.0 ms, at 200 moments' and all(len(line) <= 80 for line in lines), lines)
+        check(bars in lines[3] and lines[3].endswith('  all') and any('2 others; -n 0 shows all' in line for line in lines), lines)
     for args, words in ((['-g', 'process'], b'exclude each other'), (['-g', 'pool'], b'has no pools'), (['-g', 'site', '--pool', 'x'], b'--pool applies to')):
         r = run('--timeline', *args, trace)
         check(r.returncode == 2 and words in r.stderr and not r.stdout, f'--timeline {args}: {r}')
