@@ -46,7 +46,7 @@ def main(folder):
     tap.case(len(recipes) >= 5, 'the document has recipes', len(recipes))
     with web.Server(HEAPLAPSE, trace) as server:
         for recipe in recipes:
-            path = re.search(r"/api/([^?'\n]*)", recipe)[1]
+            path = re.search(r"/api/([^?'\s]*)", recipe)[1]
             missing = [p for p in ('curl', 'jq', 'duckdb') if re.search(rf'^\s*{p} ', recipe, re.M) and not shutil.which(p)]
             if missing:
                 tap.skipped(path, f'{missing[0]} is not installed')
