@@ -17,10 +17,11 @@ def lines(*args):
 
 
 def plain(answer):
-    """Without what may differ: the function that a stack called first (numbers.md), resident memory, of which
-    the late file has no earlier sample, and the notes that no block of the file matches a term, or all of them."""
+    """Without what may differ: the function that a stack called first (numbers.md) and its owner, resident memory,
+    of which the late file has no earlier sample, and the notes that no block of the file matches a term, or all."""
     if isinstance(answer, dict):
-        return {k: '*' if k == 'function' and v in CALLED else plain(v)
+        called = answer.get('function') in CALLED
+        return {k: '*' if called and k in ('function', 'owner') else plain(v)
                 for k, v in answer.items() if k not in ('resident_bytes', 'matches_no_block', 'terms_exclude_each_other')}
     if isinstance(answer, list):
         # children with equal sums are ordered by name
