@@ -2,7 +2,7 @@
 // build.mjs - bundles the page into dist/, or the unit tests into a directory.
 //
 //   node build.mjs [OUTPUT]          index.html, app.js, app.css (default dist)
-//   node build.mjs --tests OUTPUT    all *_test.ts, for `node --test OUTPUT`
+//   node build.mjs --tests OUTPUT    all *_test.ts, for `node --test`
 import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';

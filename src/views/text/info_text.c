@@ -325,14 +325,22 @@ static void text_mappings(const struct info_printer *p, uint64_t samples)
 	put_line(p, "mappings", text);
 }
 
+/* In a longer trace the statements take more time and memory than all other lines. */
+#define VERDICTS_ALLOCATIONS_MAX 1000000u
+
 /* The statements of the overview. If they are not known, as in a damaged file, there are none. */
 static void text_verdicts(const struct info_printer *p)
 {
 	struct hl_overview_options options = {
 		.rows = 1, .events_max = HL_OVERVIEW_EVENTS_MAX, .brief = true};
 	struct hl_overview o = {0};
-	int err = hl_suppressions_new(&options.suppressions);
+	int err;
 
+	if (hl_model_info(p->m)->totals.sums.alloc_blocks > VERDICTS_ALLOCATIONS_MAX) {
+		put_line(p, "statements", "left out in a trace of this length (report)");
+		return;
+	}
+	err = hl_suppressions_new(&options.suppressions);
 	if (!err)
 		err = hl_suppressions_add_defaults(options.suppressions);
 	if (!err)

@@ -38,7 +38,10 @@ def main(folder):
     passes('types', run(folder, programs / 'tsc'))
     passes('lint and layout', run(folder, programs / 'biome', 'ci', '--colors=off', '.'))
     passes('unit tests are bundled', run(folder, 'node', 'build.mjs', '--tests', 'tests'))
-    passes('unit tests', run(folder, 'node', '--test', 'tests'))
+    # Releases of node differ in the meaning of a directory.
+    tests = sorted(str(path.relative_to(folder)) for path in (folder / 'tests').rglob('*.mjs'))
+    tap.case(len(tests) > 10, 'there are unit tests', tests)
+    passes('unit tests', run(folder, 'node', '--test', *tests))
     passes('the bundle', run(folder, 'node', 'build.mjs', 'made'))
     for name in FILES:
         same = (folder / 'made' / name).read_bytes() == (WEB / 'dist' / name).read_bytes()
