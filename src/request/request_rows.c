@@ -466,7 +466,8 @@ const struct hl_opt hl_request_suppression_rows[] = {
 const struct hl_opt hl_request_limit_rows[] = {
 	{0, "min", "PERCENT", "hide rows below this share (default 0.5; text only)", set_min},
 	{'n', "limit", "N",
-		"show at most N rows, or branches of a row (0: all; text only, except --blocks)",
+		"show at most N rows, or branches of a row (0: all; text only, "
+		"except --blocks and --timeline --group)",
 		set_limit},
 	{'s', "sort", "BY:" SORT_VALUES, "sort (a tree only by the first two)", set_sort},
 	{0},

@@ -124,12 +124,26 @@ static inline void hl_line_write(struct hl_line *l, FILE *out)
 	l->len = 0;
 }
 
+/* --- several processes --- */
+
+/* A part of the file that follows the processes: the text of those so far. */
+struct hl_export_tail {
+	FILE *out; /* NULL: it is complete */
+	char *text;
+	size_t len, n; /* n: the format's own number of what it has */
+};
+/* NULL: not enough memory. The caller frees it with hl_export_tail_free. */
+struct hl_export_tail *hl_export_tail_new(void);
+/* Writes the text. Returns 0 or -ENOMEM. */
+int hl_export_tail_end(struct hl_export_tail *t, FILE *out);
+/* The drop of a format that keeps only a tail. */
+void hl_export_tail_free(void *tail);
+
 /* --- formats --- */
 int hl_export_chrome(struct hl_export_job *x);
 int hl_export_collapsed(struct hl_export_job *x);
 int hl_export_csv(struct hl_export_job *x);
 int hl_export_firefox(struct hl_export_job *x);
-void hl_export_firefox_drop(void *kept);
 int hl_export_dhat(struct hl_export_job *x);
 int hl_export_dot(struct hl_export_job *x);
 int hl_export_gprof2dot(struct hl_export_job *x);
@@ -137,7 +151,6 @@ int hl_export_html(struct hl_export_job *x);
 int hl_export_json(struct hl_export_job *x);
 int hl_export_massif(struct hl_export_job *x);
 int hl_export_speedscope(struct hl_export_job *x);
-void hl_export_speedscope_drop(void *kept);
 int hl_export_parquet(struct hl_export_job *x);
 extern const char *const hl_export_parquet_tables[];
 int hl_export_svg(struct hl_export_job *x);

@@ -232,3 +232,38 @@ void hl_export_frames_fini(struct hl_export_frames *f)
 	hl_vec_free(&f->list);
 	hl_vec_free(&f->numbers);
 }
+
+/* --- several processes --- */
+
+struct hl_export_tail *hl_export_tail_new(void)
+{
+	struct hl_export_tail *t = calloc(1, sizeof(*t));
+
+	if (t)
+		t->out = open_memstream(&t->text, &t->len);
+	if (t && t->out)
+		return t;
+	free(t);
+	return NULL;
+}
+
+int hl_export_tail_end(struct hl_export_tail *t, FILE *out)
+{
+	int err = fclose(t->out) ? -ENOMEM : 0;
+
+	t->out = NULL;
+	if (!err)
+		fwrite(t->text, 1, t->len, out);
+	return err;
+}
+
+void hl_export_tail_free(void *tail)
+{
+	struct hl_export_tail *t = tail;
+
+	if (t && t->out)
+		fclose(t->out);
+	if (t)
+		free(t->text);
+	free(t);
+}

@@ -25,40 +25,10 @@ struct writer {
 	struct hl_export_frames frames;
 	struct hl_string_table strings;
 	HL_VEC(uint32_t) node_frames; /* per node of the tree: its frame number here */
-	struct counters_text *all;
+	struct hl_export_tail *all;   /* counters */
 	uint64_t begin_ns;
 	int err;
 };
-
-/* The counters of the processes so far. */
-struct counters_text {
-	FILE *out;
-	char *text;
-	size_t len, n_processes;
-};
-
-void hl_export_firefox_drop(void *kept)
-{
-	struct counters_text *all = kept;
-
-	if (all && all->out)
-		fclose(all->out);
-	if (all)
-		free(all->text);
-	free(all);
-}
-
-static struct counters_text *make_counters_text(void)
-{
-	struct counters_text *all = calloc(1, sizeof(*all));
-
-	if (all)
-		all->out = open_memstream(&all->text, &all->len);
-	if (all && all->out)
-		return all;
-	free(all);
-	return NULL;
-}
 
 /* --- columns --- */
 
@@ -307,7 +277,7 @@ static void begin_counter(struct writer *w, const char *name, const char *what, 
 	hl_json_key_string(&w->j, "name", name);
 	hl_json_key_string(&w->j, "description", what);
 	hl_json_key_string(&w->j, "pid", pid);
-	hl_json_key_u64(&w->j, "mainThreadIndex", w->all->n_processes);
+	hl_json_key_u64(&w->j, "mainThreadIndex", w->all->n);
 	hl_json_key(&w->j, "samples");
 	hl_json_begin_object(&w->j);
 	hl_json_key_u64(&w->j, "length", n);
@@ -352,10 +322,10 @@ static void keep_counters(struct writer *w)
 {
 	struct hl_json main = w->j;
 
-	w->j = (struct hl_json){.out = w->all->out, .comma = w->all->n_processes > 0};
+	w->j = (struct hl_json){.out = w->all->out, .comma = w->all->n > 0};
 	put_counters(w);
 	w->j = main;
-	w->all->n_processes++;
+	w->all->n++;
 }
 
 /* --- profile --- */
@@ -472,15 +442,10 @@ static void put_header(struct writer *w)
 
 static void put_footer(struct writer *w)
 {
-	struct counters_text *all = w->all;
-
-	if (!w->err && fclose(all->out))
-		w->err = -ENOMEM;
-	all->out = NULL;
 	end_column(w);
 	begin_column(w, "counters");
 	if (!w->err)
-		fwrite(all->text, 1, all->len, w->x->out);
+		w->err = hl_export_tail_end(w->all, w->x->out);
 	end_column(w);
 	hl_json_end_object(&w->j);
 	fputs("\n", w->x->out);
@@ -503,13 +468,13 @@ int hl_export_firefox(struct hl_export_job *x)
 {
 	struct writer w = {.x = x,
 		.begin_ns = hl_export_begin_ns(x),
-		.all = x->is_first ? make_counters_text() : *x->kept};
+		.all = x->is_first ? hl_export_tail_new() : *x->kept};
 
 	w.err = w.all ? run_queries(&w) : -ENOMEM;
 	if (!w.err)
 		put_process(&w);
 	if (w.err || x->is_last) {
-		hl_export_firefox_drop(w.all);
+		hl_export_tail_free(w.all);
 		w.all = NULL;
 	}
 	*x->kept = w.all;

@@ -17,38 +17,8 @@ struct writer {
 	struct hl_export_frames frames;
 	struct hl_export_path path;
 	struct hl_tree t;
-	struct frames_text *all;
+	struct hl_export_tail *all; /* frames */
 };
-
-/* The frames of the processes so far. */
-struct frames_text {
-	FILE *out;
-	char *text;
-	size_t len, n;
-};
-
-void hl_export_speedscope_drop(void *kept)
-{
-	struct frames_text *all = kept;
-
-	if (all && all->out)
-		fclose(all->out);
-	if (all)
-		free(all->text);
-	free(all);
-}
-
-static struct frames_text *make_frames_text(void)
-{
-	struct frames_text *all = calloc(1, sizeof(*all));
-
-	if (all)
-		all->out = open_memstream(&all->text, &all->len);
-	if (all && all->out)
-		return all;
-	free(all);
-	return NULL;
-}
 
 static uint64_t cost_of(const struct hl_value *v, bool blocks)
 {
@@ -142,17 +112,14 @@ static void put_header(struct writer *w)
 /* Returns 0 or -ENOMEM. */
 static int put_footer(struct writer *w)
 {
-	struct frames_text *all = w->all;
-	int err = fclose(all->out) ? -ENOMEM : 0;
+	int err;
 
-	all->out = NULL;
 	hl_json_end_array(&w->j);
 	hl_json_key(&w->j, "shared");
 	hl_json_begin_object(&w->j);
 	hl_json_key(&w->j, "frames");
 	hl_json_begin_array(&w->j);
-	if (!err)
-		fwrite(all->text, 1, all->len, w->x->out);
+	err = hl_export_tail_end(w->all, w->x->out);
 	hl_json_end_array(&w->j);
 	hl_json_end_object(&w->j);
 	hl_json_end_object(&w->j);
@@ -183,11 +150,11 @@ static int put_process(struct writer *w)
 
 int hl_export_speedscope(struct hl_export_job *x)
 {
-	struct writer w = {.x = x, .all = x->is_first ? make_frames_text() : *x->kept};
+	struct writer w = {.x = x, .all = x->is_first ? hl_export_tail_new() : *x->kept};
 	int err = w.all ? put_process(&w) : -ENOMEM;
 
 	if (err || x->is_last) {
-		hl_export_speedscope_drop(w.all);
+		hl_export_tail_free(w.all);
 		w.all = NULL;
 	}
 	*x->kept = w.all;

@@ -4,7 +4,6 @@
 and for each selection; groups, the form of the filter, the actions of a row, downloads, keys."""
 import json
 import subprocess
-import tempfile
 
 import browser
 import tap
@@ -144,7 +143,7 @@ def downloads(b, server, trace):
 def access(b, server):
     for state in 'v=blocks&q=allocated', 'v=blocks&q=allocated&b=stack':
         b.open(server, f'r=1&{state}')
-        found = [v for v in b.do('axe') if v['impact'] in ('serious', 'critical')]
+        found = b.serious()
         tap.case(not found, f'{state}: no serious finding', json.dumps(found)[:2000])
         for width in 400, 3840:
             b.do('size', width=width, height=900)
@@ -168,10 +167,4 @@ def main(folder):
     tap.finish()
 
 
-reason = browser.why_not()
-if reason:
-    tap.skipped('single blocks on the page', reason)
-    tap.finish()
-else:
-    with tempfile.TemporaryDirectory(prefix='heaplapse-page-') as name:
-        main(name)
+browser.main('single blocks on the page', main)

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent.parent
@@ -136,6 +137,10 @@ class Browser:
         """The state in the address, decoded."""
         return dict(self.look('[...new URLSearchParams(location.hash.slice(1))]'))
 
+    def serious(self):
+        """Findings of axe that must not be."""
+        return [v for v in self.do('axe') if v['impact'] in ('serious', 'critical')]
+
     def picture(self, name):
         """A picture for people, if the environment names a directory for them."""
         if os.environ.get('PICTURES'):
@@ -147,3 +152,14 @@ class Browser:
         tap.case(not problems, 'no errors in the console', problems)
         outside = [r for r in self.do('requests') if not r.startswith(('data:', 'blob:', 'http://127.0.0.1:'))]
         tap.case(not outside, 'nothing is loaded from elsewhere', outside)
+
+
+def main(what, test):
+    """Runs a test in a directory of its own; skips it where there is no browser."""
+    reason = why_not()
+    if reason:
+        tap.skipped(what, reason)
+        tap.finish()
+    else:
+        with tempfile.TemporaryDirectory(prefix='heaplapse-page-') as name:
+            test(name)

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """charts_test - the views of histograms, threads and tags, and the address space: their numbers are those of `report`,
 and a click narrows the filter to the row."""
-import pathlib
 import subprocess
 import sys
-import tempfile
 
 import browser
 import tap
@@ -206,7 +204,7 @@ def sizes(b, server):
 def accessible(b, server, what):
     for i, state in enumerate(STATES):
         b.open(server, state)
-        found = [v for v in b.do('axe') if v['impact'] in ('serious', 'critical')]
+        found = b.serious()
         tap.case(not found, f'{what}: no serious finding of accessibility: {state}', found)
         b.picture(f'charts-{what}-{i}')
 
@@ -244,10 +242,4 @@ def main(folder):
     tap.finish()
 
 
-reason = browser.why_not()
-if reason:
-    tap.skipped('histograms, threads, tags and the address space', reason)
-    tap.finish()
-else:
-    with tempfile.TemporaryDirectory(prefix='heaplapse-page-') as name:
-        main(str(pathlib.Path(name)))
+browser.main('histograms, threads, tags and the address space', main)

@@ -4,10 +4,8 @@
 the browser; the menu of exports has every format with what is selected."""
 import json
 import os
-import pathlib
 import shlex
 import subprocess
-import tempfile
 
 import browser
 import tap
@@ -177,7 +175,7 @@ def accessible(b, server, what):
         box = b.look('(() => { const r = document.querySelector("#export").getBoundingClientRect(); return [r.left, r.right]; })()')
         tap.case(over <= 0 and box[0] >= 0 and box[1] <= width, f'{what}, {width} px: the menu is on the page', (over, box))
         b.picture(f'export-{what}-{width}')
-        found = [v for v in b.do('axe') if v['impact'] in ('serious', 'critical')]
+        found = b.serious()
         tap.case(not found, f'{what}, {width} px: no serious finding of accessibility', found)
         b.press('Escape', '#export-button')
         b.click('#queries-button')
@@ -185,7 +183,7 @@ def accessible(b, server, what):
         tap.case(box[0] >= 0 and box[1] <= width, f'{what}, {width} px: the queries are on the page', box)
         type_filter(b, 'f')
         b.wait_for('document.querySelectorAll("#filter-list [role=option]").length > 0')
-        found = [v for v in b.do('axe') if v['impact'] in ('serious', 'critical')]
+        found = b.serious()
         tap.case(not found, f'{what}, {width} px: nor with completions', found)
 
 
@@ -206,10 +204,4 @@ def main(folder):
     tap.finish()
 
 
-reason = browser.why_not()
-if reason:
-    tap.skipped('filters', reason)
-    tap.finish()
-else:
-    with tempfile.TemporaryDirectory(prefix='heaplapse-page-') as name:
-        main(str(pathlib.Path(name)))
+browser.main('filters', main)

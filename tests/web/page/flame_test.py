@@ -3,10 +3,8 @@
 """flame_test - the flame graph and the tree of the page: their numbers are those of `report`, the zoom is in the address
 by names, the share of a search is that of the same filter, everything works by keys."""
 import json
-import pathlib
 import shlex
 import subprocess
-import tempfile
 
 import browser
 import tap
@@ -258,7 +256,7 @@ def sizes(b, server):
 def access(b, server, name):
     for view in 'flame&find=walk', 'flame&fn=walk', 'tree':
         b.open(server, f'r=1&v={view}')
-        found = [v for v in b.do('axe') if v['impact'] in ('serious', 'critical')]
+        found = b.serious()
         tap.case(not found, f'{name} {view}: no serious finding of accessibility', found)
 
 
@@ -295,10 +293,4 @@ def main(folder):
     tap.finish()
 
 
-reason = browser.why_not()
-if reason:
-    tap.skipped('the flame graph', reason)
-    tap.finish()
-else:
-    with tempfile.TemporaryDirectory(prefix='heaplapse-flame-') as name:
-        main(str(pathlib.Path(name)))
+browser.main('the flame graph', main)

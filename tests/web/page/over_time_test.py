@@ -1,9 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """over_time_test - the view of live bytes over time by group: its values are those of `report --timeline --group`."""
-import pathlib
 import subprocess
-import tempfile
 
 import browser
 import tap
@@ -153,7 +151,7 @@ def sizes(b, server):
 def accessible(b, server, what):
     for state in 'r=2&v=over-time&t=1ms..2ms', 'r=1&v=over-time&of=table', 'r=1&v=over-time&of=lines&oh=%5Bothers%5D':
         b.open(server, state)
-        found = [v for v in b.do('axe') if v['impact'] in ('serious', 'critical')]
+        found = b.serious()
         tap.case(not found, f'{what}: no serious finding of accessibility: {state}', found)
 
 
@@ -188,10 +186,4 @@ def main(folder):
     tap.finish()
 
 
-reason = browser.why_not()
-if reason:
-    tap.skipped('live bytes over time', reason)
-    tap.finish()
-else:
-    with tempfile.TemporaryDirectory(prefix='heaplapse-page-') as name:
-        main(str(pathlib.Path(name)))
+browser.main('live bytes over time', main)

@@ -3,10 +3,8 @@
 """page_test - the frame of the page in chromium: its numbers are those of `report`, the selected time applies to every
 view, the address restores everything, a running program is followed."""
 import os
-import pathlib
 import shlex
 import subprocess
-import tempfile
 import time
 
 import browser
@@ -206,7 +204,7 @@ def keyboard_and_sizes(b, server):
             b.picture(f'{view}-{width}')
     b.do('size', width=1280, height=900)
     b.open(server, 'r=1&t=1s..2s')
-    found = [v for v in b.do('axe') if v['impact'] in ('serious', 'critical')]
+    found = b.serious()
     tap.case(not found, 'no serious finding of accessibility', found)
 
 
@@ -270,17 +268,11 @@ def main(folder):
         hostile(b, server)
     with web.Server(heaplapse, phases) as server, browser.Browser(folder, dark=True) as b:
         b.open(server, 't=1s..2s')
-        found = [v for v in b.do('axe') if v['impact'] in ('serious', 'critical')]
+        found = b.serious()
         tap.case(not found, 'dark: no serious finding of accessibility', found)
         b.picture('dark')
     following(folder, True)
     tap.finish()
 
 
-reason = browser.why_not()
-if reason:
-    tap.skipped('the page', reason)
-    tap.finish()
-else:
-    with tempfile.TemporaryDirectory(prefix='heaplapse-page-') as name:
-        main(str(pathlib.Path(name)))
+browser.main('the page', main)

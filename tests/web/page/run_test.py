@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import subprocess
-import tempfile
 
 import browser
 import tap
@@ -94,33 +93,27 @@ def controls(b, servers, tmp):
     program.stdout.close()
 
 
-def main():
-    why = browser.why_not()
-    if why:
-        tap.skipped('the page', why)
-        tap.finish()
-    with tempfile.TemporaryDirectory() as tmp:
-        trace, run = f'{tmp}/steps.hlt', f'{tmp}/run.hlt'
-        subprocess.run([heaplapse, 'record', '-q', '-o', trace, '--', programs['steps']], input=b'\n\n\n', stdout=subprocess.DEVNULL, env=web.ENV, check=True)
-        subprocess.run([heaplapse, 'record', '-q', '-o', run, 'sh', '-c', '/bin/echo; /bin/true'], stdout=subprocess.DEVNULL, env=web.ENV, check=True)
-        # The servers end after the browser: a lost connection is an error in its console.
-        with contextlib.ExitStack() as servers:
-            one, several = (servers.enter_context(web.Server(heaplapse, name)) for name in (trace, run))
-            with browser.Browser(tmp) as b:
-                address_space(b, one, trace)
-                source(b, one, trace)
-                pictures(b, one, ('memory', 'source&file=steps.c'))
-                processes(b, several, f'{run}.d')
-                pictures(b, several, ('processes',))
-                controls(b, servers, tmp)
-    tap.finish()
-
-
 def pictures(b, server, views):
     for view in views:
         b.open(server, f'v={view}')
         b.picture(view.split('&')[0])
 
 
+def main(tmp):
+    trace, run = f'{tmp}/steps.hlt', f'{tmp}/run.hlt'
+    subprocess.run([heaplapse, 'record', '-q', '-o', trace, '--', programs['steps']], input=b'\n\n\n', stdout=subprocess.DEVNULL, env=web.ENV, check=True)
+    subprocess.run([heaplapse, 'record', '-q', '-o', run, 'sh', '-c', '/bin/echo; /bin/true'], stdout=subprocess.DEVNULL, env=web.ENV, check=True)
+    # The servers end after the browser: a lost connection is an error in its console.
+    with contextlib.ExitStack() as servers:
+        one, several = (servers.enter_context(web.Server(heaplapse, name)) for name in (trace, run))
+        with browser.Browser(tmp) as b:
+            address_space(b, one, trace)
+            source(b, one, trace)
+            pictures(b, one, ('memory', 'source&file=steps.c'))
+            processes(b, several, f'{run}.d')
+            pictures(b, several, ('processes',))
+            controls(b, servers, tmp)
+    tap.finish()
 
-main()
+
+browser.main('the views of a run', main)

@@ -5,9 +5,7 @@ of rows; rows are plotted, opened and downloaded."""
 import csv
 import io
 import json
-import pathlib
 import subprocess
-import tempfile
 
 import browser
 import tap
@@ -192,7 +190,7 @@ def accessible(b, server, what):
         b.click('#rows tr[data-index="1"] .open-row')
         if b.look('document.querySelectorAll("#rows .check input").length'): # only the largest rows have values over time
             b.click('#rows tr[data-index="0"] .check input')
-        found = [v for v in b.do('axe') if v['impact'] in ('serious', 'critical')]
+        found = b.serious()
         tap.case(not found, f'{what}: no serious finding of accessibility: {state}', json.dumps(found)[:2000])
 
 
@@ -218,10 +216,4 @@ def main(folder):
     tap.finish()
 
 
-reason = browser.why_not()
-if reason:
-    tap.skipped('tables', reason)
-    tap.finish()
-else:
-    with tempfile.TemporaryDirectory(prefix='heaplapse-page-') as name:
-        main(str(pathlib.Path(name)))
+browser.main('tables', main)

@@ -11,7 +11,7 @@ import { FrameName, frameText } from '../../widgets/frame_name';
 import { actionsOf } from './actions';
 import type { BlockRow, BlocksAnswer } from './blocks_types';
 import type { OpenMenu } from './menu';
-import { Menu } from './menu';
+import { Menu, MenuButton } from './menu';
 import { nextOrder, OFFSET_MAX, PAGE_ROWS, parseOrder } from './order';
 
 const ROW_HEIGHT = 28; // as in blocks.css
@@ -223,18 +223,10 @@ function Row({ row, index, selected, onSelect, onMenu }: RowProps) {
       </th>
       <td class="ended">{endText(row)}</td>
       <td class="more">
-        <button
-          type="button"
-          class="plain"
-          aria-haspopup="menu"
-          aria-label={`actions for the block at ${row.address}`}
-          onClick={event => {
-            const { left, bottom } = event.currentTarget.getBoundingClientRect();
-            onMenu(row, left, bottom, event.currentTarget);
-          }}
-        >
-          ⋯
-        </button>
+        <MenuButton
+          label={`actions for the block at ${row.address}`}
+          onMenu={(x, y, opener) => onMenu(row, x, y, opener)}
+        />
       </td>
     </tr>
   );

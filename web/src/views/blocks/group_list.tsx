@@ -10,7 +10,7 @@ import { FrameName, frameText } from '../../widgets/frame_name';
 import { Sparkline } from '../../widgets/sparkline';
 import { actionsOf } from './actions';
 import type { GroupFigures, GroupRow, GroupsAnswer } from './blocks_types';
-import { Menu, type OpenMenu } from './menu';
+import { Menu, MenuButton, type OpenMenu } from './menu';
 import { GROUP_ROWS, nextOrder, parseOrder } from './order';
 import { useTurn } from './use_turn';
 
@@ -122,18 +122,10 @@ function Group({ row, graphs, onMenu }: GroupProps) {
           <FrameName frame={row} /> <span class="stack-number">{row.stack !== null && `stack ${row.stack}`}</span>
         </th>
         <td class="more">
-          <button
-            type="button"
-            class="plain"
-            aria-haspopup="menu"
-            aria-label={`actions for ${frameText(row)}, stack ${row.stack}`}
-            onClick={event => {
-              const { left, bottom } = event.currentTarget.getBoundingClientRect();
-              onMenu(row, left, bottom, event.currentTarget);
-            }}
-          >
-            ⋯
-          </button>
+          <MenuButton
+            label={`actions for ${frameText(row)}, stack ${row.stack}`}
+            onMenu={(x, y, opener) => onMenu(row, x, y, opener)}
+          />
         </td>
       </tr>
       <tr>

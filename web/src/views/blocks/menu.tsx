@@ -13,6 +13,29 @@ export interface OpenMenu {
   opener: HTMLElement | null; // gets the focus again
 }
 
+interface ButtonProps {
+  label: string;
+  onMenu: (x: number, y: number, opener: HTMLElement) => void;
+}
+
+// The menu opens below its button.
+export function MenuButton({ label, onMenu }: ButtonProps) {
+  return (
+    <button
+      type="button"
+      class="plain"
+      aria-haspopup="menu"
+      aria-label={label}
+      onClick={event => {
+        const { left, bottom } = event.currentTarget.getBoundingClientRect();
+        onMenu(left, bottom, event.currentTarget);
+      }}
+    >
+      ⋯
+    </button>
+  );
+}
+
 interface Props {
   menu: OpenMenu;
   onClose: () => void;

@@ -6,10 +6,10 @@ import type { TreeNode } from '../../data/tree';
 import { countText, exactBytesText, percentText, type Unit, unitText } from '../../text/text';
 import { Bar } from '../bar';
 import { FrameName } from '../frame_name';
+import { partOf } from '../virtual';
 import { carryOver, close, firstShown, type Open, openChain, openRows, pressTree, type Shown } from './rows';
 
 const ROW = 24; // px
-const BEYOND = 10; // rows above and below what is in sight
 const HEIGHT_MAX = 640; // px
 const INDENT = 14; // px of a level
 const INDENT_MAX = 40; // levels
@@ -32,8 +32,7 @@ export function TreeGrid({ root, unit, label, nameTitle, withSelf, onFocus }: Pr
   const rows = openRows(root, open);
   const height = Math.min(HEIGHT_MAX, (rows.length + 1) * ROW + 2);
   const focusedRow = Math.max(0, focused ? rows.indexOf(focused) : 0);
-  const begin = Math.max(0, Math.floor(top / ROW) - BEYOND);
-  const end = Math.min(rows.length, Math.ceil((top + height) / ROW) + BEYOND);
+  const part = partOf({ count: rows.length, height: ROW, open: -1, openHeight: 0 }, top, height);
 
   useLayoutEffect(() => {
     if (!focused) return;
@@ -103,21 +102,21 @@ export function TreeGrid({ root, unit, label, nameTitle, withSelf, onFocus }: Pr
           </tr>
         </thead>
         <tbody>
-          <Gap rows={begin} />
-          {rows.slice(begin, end).map((node, i) => (
+          <Gap px={part.before} />
+          {rows.slice(part.first, part.end).map((node, i) => (
             <Row
-              key={begin + i}
+              key={part.first + i}
               node={node}
-              index={begin + i}
+              index={part.first + i}
               root={root}
               unit={unit}
               isOpen={open.has(node)}
-              isFocused={focusedRow === begin + i && focused !== null}
+              isFocused={focusedRow === part.first + i && focused !== null}
               withSelf={withSelf}
               onClick={() => toggle(node)}
             />
           ))}
-          <Gap rows={rows.length - end} />
+          <Gap px={part.after} />
         </tbody>
       </table>
     </div>
@@ -125,8 +124,8 @@ export function TreeGrid({ root, unit, label, nameTitle, withSelf, onFocus }: Pr
 }
 
 // The place of rows that are not in sight.
-function Gap({ rows }: { rows: number }) {
-  return rows > 0 ? <tr class="gap" style={{ height: `${rows * ROW}px` }} /> : null;
+function Gap({ px }: { px: number }) {
+  return px > 0 ? <tr class="gap" style={{ height: `${px}px` }} /> : null;
 }
 
 interface RowProps {
